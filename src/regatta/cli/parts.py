@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import StoreError
-from regatta.store.events import append_event
+from regatta.store.events import NO_HOST, append_event
 from regatta.store.folder import Folder
 
 Part = tuple[str, Callable[[], None]]
@@ -33,7 +33,7 @@ def run_parts(folder: Folder, parts: Iterable[Part], logs: Sequence[Path]) -> No
 def note(folder: Folder, kind: str, **fields: Any) -> None:
     """Append an event of an experiment. A failure does not stop the job: an event only records a time."""
     with suppress(StoreError):
-        append_event(folder.path, kind, **fields)
+        append_event(folder.path, kind, NO_HOST, **fields)
 
 
 def _write_to(log: Path) -> None:

@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 from scipy.special import fdtrc
 
 from regatta.stats.estimate import NAN, Floats, only_rounding
@@ -219,6 +217,10 @@ def _group_of(cell: Integers, parent: Integers | None) -> Integers:
     count = int(cell.max()) + 1
     if parent is None:
         return np.arange(count)
+    # Imported here, because it takes longer than a small analysis without units.
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
     links = coo_matrix(
         (np.ones(cell.size), (cell, count + parent)), shape=(count + int(parent.max()) + 1,) * 2
     )

@@ -12,7 +12,6 @@ from typing import Any
 
 from regatta.host.errors import StoreError
 from regatta.host.files import parse_object, read_object, replaced, write_first
-from regatta.host.journal.decisions import DECISIONS
 from regatta.host.journal.plan_files import check_plan, refuse_newer_plan
 
 DEFAULT_RESULTS = Path("results")
@@ -51,6 +50,9 @@ class Folder:
 
     def decisions(self, host: str) -> Path:
         """Return the decisions about rounds on a host (`regatta.host.journal.decisions`)."""
+        # Imported here, because few commands read decisions, and their rules take long to import.
+        from regatta.host.journal.decisions import DECISIONS
+
         return self.journal / host / DECISIONS
 
     def host_header(self, host: str) -> dict[str, Any]:

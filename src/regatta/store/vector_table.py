@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow as pa
 
 from regatta.host.errors import SpecError, StoreError
-from regatta.spec.yaml_lines import parse_yaml, read_bounded
 from regatta.store.columns import canonical_json
 
 FOLDER = "vectors"
@@ -76,6 +75,8 @@ def vector_rows(experiment_dir: Path) -> pa.Table:
     Raises:
         StoreError: a file is not a vector.
     """
+    from regatta.spec.yaml_lines import parse_yaml
+
     tables = [VECTORS.empty_table()]
     for path in vector_files(experiment_dir):
         try:
@@ -89,6 +90,9 @@ def vector_rows(experiment_dir: Path) -> pa.Table:
 
 
 def _read(path: Path) -> bytes:
+    # Imported here, because most experiments have no vectors.
+    from regatta.spec.yaml_lines import read_bounded
+
     try:
         return read_bounded(path)
     except OSError as error:

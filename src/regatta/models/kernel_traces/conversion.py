@@ -16,12 +16,12 @@ from regatta.models.kernel_traces.filling import Filled, Nesting, Numbers
 from regatta.models.kernel_traces.marks import Mark, parse_mark
 from regatta.models.kernel_traces.model import (
     EVENTS,
-    KERNEL_LOCKS,
     NONE,
     OBJECTS,
     Kind,
     Sleep,
 )
+from regatta.models.kernel_traces.names import KERNEL_LOCKS
 from regatta.models.kernel_traces.text import CODES, PROBE, Read
 
 _BATCH = 1 << 20

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from regatta.host.errors import RegattaError
-from regatta.models.kernel_traces.measures import Measures
 from regatta.stats.estimate import Floats
 from regatta.stats.queueing import bottleneck_bounds, little, mean_value_analysis
+
+if TYPE_CHECKING:
+    from regatta.models.kernel_traces.measures import Measures
 
 #: metric of a traced invocation: demand of a transaction at a station
 DEMAND = "event_demand"

@@ -13,10 +13,9 @@ from regatta.host.files import scratch_folder
 from regatta.models.kernel_traces.intervals import union_ns
 from regatta.models.kernel_traces.jobs import Jobs, Use
 from regatta.models.kernel_traces.model import NONE, Kind, Trace
+from regatta.models.kernel_traces.names import CAUSES
 from regatta.models.kernel_traces.timeline import BATCH, RUNNING, Batch, State, Timeline
 
-#: causes for which a thread sleeps, by the kind of the object that ended it
-CAUSES = ("lock", "disk", "network", "timer", "interrupt", "process", "unknown")
 _CAUSE_OF = {
     "lock": "lock", "disk": "disk", "network": "network", "timer": "timer", "interrupt": "interrupt",
     "thread": "process", "process": "process", "idle": "interrupt",

@@ -19,8 +19,6 @@ from regatta.models.recordings import facts as recorded
 from regatta.models.recordings.tables import check_table, read_table
 
 VERSION = 1
-#: name of the object that stands for all spin locks of the kernel
-KERNEL_LOCKS = "kernel locks"
 EVENTS_FILE = "events.parquet"
 OBJECTS_FILE = "objects.parquet"
 FACTS_FILE = "trace.json"

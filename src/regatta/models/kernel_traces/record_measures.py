@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,6 +86,11 @@ class EventMeasures:
         self._cache.mkdir(exist_ok=True)
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         workers = min(len(missing), len(os.sched_getaffinity(0)), max(1, memory // _WORKER_BYTES))
+        # Imported here, because few experiments have traces.
+        import multiprocessing
+        from concurrent.futures import ProcessPoolExecutor, as_completed
+        from concurrent.futures.process import BrokenProcessPool
+
         # A fork would copy the threads of other libraries only in part.
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(workers, context, end_with_parent) as pool:
@@ -134,6 +136,8 @@ class EventMeasures:
 
 def end_with_parent() -> None:
     """In a process of a pool: end when the parent ends for any reason. Otherwise it would wait for work forever."""
+    import multiprocessing
+
     parent = multiprocessing.parent_process()
     assert parent is not None
 

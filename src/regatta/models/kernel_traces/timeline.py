@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from regatta.host.foreign import foreign
 from regatta.models.kernel_traces.filling import Filled, Mask, Nesting, Numbers
 from regatta.models.kernel_traces.jobs import USED, WORKING, Jobs, find_jobs, transaction_of
-from regatta.models.kernel_traces.model import KERNEL_LOCKS, NONE, Kind, Sleep, Trace
+from regatta.models.kernel_traces.model import NONE, Kind, Sleep, Trace
+from regatta.models.kernel_traces.names import KERNEL_LOCKS
 from regatta.models.kernel_traces.text import connect, quoted
 
 #: rows that are converted at once

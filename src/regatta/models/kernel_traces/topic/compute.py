@@ -24,8 +24,7 @@ from regatta.host.values.cell import NO_MODIFIERS
 from regatta.host.values.events import METRIC_PREFIX, TRACE_FILE
 from regatta.host.values.experiment import Scalar
 from regatta.models.kernel_traces.demands import DEMAND, Demands
-from regatta.models.kernel_traces.measures import CAUSES
-from regatta.models.kernel_traces.model import KERNEL_LOCKS
+from regatta.models.kernel_traces.names import CAUSES, KERNEL_LOCKS
 from regatta.models.kernel_traces.record_measures import UNREADABLE
 from regatta.models.kernel_traces.topic.model import predictions
 from regatta.models.kernel_traces.topic.result import (

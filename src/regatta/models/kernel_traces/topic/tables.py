@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from regatta.answers.kit.view import View
 from regatta.figures.section import Table
 from regatta.figures.text import show_unit
-from regatta.models.kernel_traces.measures import CAUSES
+from regatta.models.kernel_traces.names import CAUSES
 from regatta.models.kernel_traces.topic.result import NO_PHASE, TIMES, Phase, Prediction, TracedCell, Tracing
 from regatta.stats.estimate import Interval, undefined
 

@@ -17,9 +17,7 @@ from regatta.figures.text import joined, show_percent
 from regatta.host.errors import RegattaError
 from regatta.host.foreign import foreign
 from regatta.models.kernel_traces.topic.bars import legend_of, phase_figures
-from regatta.models.kernel_traces.topic.chart import LEGEND, WORDS, draw, left_out_words
 from regatta.models.kernel_traces.topic.compute import trace_costs
-from regatta.models.kernel_traces.topic.kept import median_window
 from regatta.models.kernel_traces.topic.result import TracedCell, Tracing
 from regatta.models.kernel_traces.topic.tables import tracing_tables
 from regatta.models.kernel_traces.topic.words import headline_words, tracing_words
@@ -50,6 +48,8 @@ def _charts(found: Tracing) -> list[Group]:
     kept = [cell for cell in found.cells if cell.recording is not None]
     if found.charts is None:
         return []
+    from regatta.models.kernel_traces.topic.chart import WORDS
+
     charts = [_chart(cell, found.charts, "" if at else WORDS) for at, cell in enumerate(kept[:_CHARTS])]
     if len(kept) > _CHARTS:
         how = "draw one by `regatta trace events --from FOLDER --chart FILE`"
@@ -59,6 +59,9 @@ def _charts(found: Tracing) -> list[Group]:
 
 
 def _chart(cell: TracedCell, charts: Path, words: str) -> Group:
+    from regatta.models.kernel_traces.topic.chart import LEGEND, draw, left_out_words
+    from regatta.models.kernel_traces.topic.kept import median_window
+
     title = f"Time chart of the median transaction: {cell.name}"
     assert cell.recording is not None
     try:
