@@ -14,7 +14,7 @@ include: "workflows/rules/measure.smk"
 include: "workflows/rules/finish.smk"
 
 
-if INFLUX is not None:
+if GRAPH.influx is not None:
 
     include: "workflows/rules/influx.smk"
 
@@ -22,6 +22,6 @@ if INFLUX is not None:
 rule all:
     default_target: True
     input:
-        [f"{RESULTS}/{name}/receipts/verified.txt" for name in EXPERIMENTS],
-        [f"{RESULTS}/{name}/report.html" for name in EXPERIMENTS],
-        SENT,
+        [f"{RESULTS}/{name}/receipts/verified.txt" for name in GRAPH.experiments],
+        [f"{RESULTS}/{name}/report.html" for name in GRAPH.experiments],
+        GRAPH.sent,

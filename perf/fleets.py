@@ -35,7 +35,7 @@ import dataclasses, sys
 from pathlib import Path
 from regatta.fleet.plans import write_host_plan
 from regatta.host.ready.resolving import resolve
-from regatta.fleet.supplying import make_stock
+from regatta.fleet.supplies import make_stock
 from regatta.planner.cells import cross
 from regatta.planner.plan import plan_host
 from regatta.spec.load import load_spec

@@ -6,6 +6,6 @@ rule build:
     log:
         f"{RESULTS}/{{experiment}}/logs/build.log",
     params:
-        spec=spec_of,
+        spec=GRAPH.spec_of,
     shell:
         "{REGATTA:q} build {params.spec:q} --way {resources.way:q} --receipt {output.receipt:q} > {log:q} 2>&1"

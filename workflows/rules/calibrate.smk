@@ -10,8 +10,8 @@ rule calibrate:
     resources:
         measuring=1,
     params:
-        spec=spec_of,
-        results=results_of,
+        spec=GRAPH.spec_of,
+        results=GRAPH.results_of,
     shell:
         "{REGATTA:q} minheap {params.spec:q} --results {params.results:q} --way {resources.way:q}"
         " --receipt {output.receipt:q} > {log:q} 2>&1"
@@ -25,7 +25,7 @@ rule plan:
     log:
         f"{RESULTS}/{{experiment}}/logs/plan.log",
     params:
-        spec=spec_of,
-        results=results_of,
+        spec=GRAPH.spec_of,
+        results=GRAPH.results_of,
     shell:
         "{REGATTA:q} plan {params.spec:q} --results {params.results:q} --way {resources.way:q} --write > {log:q} 2>&1"

@@ -2,7 +2,7 @@
 # be analyzed; `verified` then fails.
 rule finish:
     input:
-        receipts=all_receipts,
+        receipts=GRAPH.all_receipts,
     output:
         verdict=f"{RESULTS}/{{experiment}}/verify.json",
         database=f"{RESULTS}/{{experiment}}/store/regatta.duckdb",
@@ -14,7 +14,7 @@ rule finish:
         analyse=f"{RESULTS}/{{experiment}}/logs/analyse.log",
         report=f"{RESULTS}/{{experiment}}/logs/report.log",
     params:
-        folder=folder_of,
+        folder=GRAPH.folder_of,
     shell:
         "{REGATTA:q} finish {params.folder:q} {log:q}"
 
@@ -24,7 +24,7 @@ rule verified:
         verdict=rules.finish.output.verdict,
         report=rules.finish.output.page,
         # First, so that dashboards show the failures as well.
-        sent=sent_to_influx,
+        sent=GRAPH.sent_to_influx,
     output:
         f"{RESULTS}/{{experiment}}/receipts/verified.txt",
     log:

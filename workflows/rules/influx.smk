@@ -17,7 +17,7 @@ rule ingest_segment:
     resources:
         measuring=1,
     params:
-        folder=folder_of,
+        folder=GRAPH.folder_of,
     shell:
         "timeout --foreground -k 5 60 {REGATTA:q} ingest {params.folder:q} --host {wildcards.host:q} --no-estimates --patience-s 0"
         " --receipt {output.receipt:q} > {log:q} 2>&1"
@@ -34,7 +34,7 @@ rule ingest_influx:
     log:
         f"{RESULTS}/{{experiment}}/logs/ingest-influx.log",
     params:
-        folder=folder_of,
+        folder=GRAPH.folder_of,
     shell:
         "timeout --foreground -k 5 600 {REGATTA:q} ingest {params.folder:q} --patience-s 3"
         " --receipt {output.receipt:q} > {log:q} 2>&1"

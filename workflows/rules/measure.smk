@@ -3,7 +3,7 @@
 rule measure:
     input:
         plan=rules.plan.output.experiment,
-        previous=previous_receipt,
+        previous=GRAPH.previous_receipt,
     output:
         receipt=f"{RESULTS}/{{experiment}}/receipts/{{host}}/{{segment}}.json",
     log:
@@ -11,8 +11,8 @@ rule measure:
     resources:
         measuring=1,
     params:
-        folder=folder_of,
-        segment=lambda wildcards: int(wildcards.segment),
+        folder=GRAPH.folder_of,
+        segment=GRAPH.segment_of,
     shell:
         "{REGATTA:q} segment {params.folder:q} --host {wildcards.host:q} --segment {params.segment}"
         " --way {resources.way:q}"

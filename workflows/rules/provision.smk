@@ -6,8 +6,8 @@ rule provision:
     log:
         f"{RESULTS}/{{experiment}}/logs/provision.log",
     params:
-        spec=spec_of,
-        results=results_of,
+        spec=GRAPH.spec_of,
+        results=GRAPH.results_of,
     shell:
         "{REGATTA:q} provision {params.spec:q} --results {params.results:q} --way {resources.way:q}"
         " --receipt {output.receipt:q} > {log:q} 2>&1"

@@ -42,7 +42,7 @@ def plan(spec: Path, results: Path | None, as_json: bool, way: Wish, write: bool
 
     Runtimes and programs decide which cells are possible, so this fetches and builds them first.
     """
-    from regatta.answers.words import counted
+    from regatta.answers.spine.words import counted
     from regatta.planner.plan import plan_host
 
     ready = make_ready(spec, results, way)
@@ -194,7 +194,7 @@ def series_of(ready: Ready, cells: Sequence[Cell]) -> dict[str, Any]:
     Raises:
         SpecError: the limit is exceeded, or the settings are invalid.
     """
-    from regatta.answers.words import counted
+    from regatta.answers.spine.words import counted
     from regatta.influx.series import estimate_series, measured_series
     from regatta.influx.settings import find_settings
 
