@@ -69,7 +69,7 @@ def test_the_highest_throughput_is_predicted_from_the_primitives_of_a_server(tmp
     costs = {
         "suite": "web",
         "benchmark": "request-costs",
-        "parameters": {"bytes": "1024,16384,65536", "users": 8, "warmup_ms": 0, "window_ms": 1000},
+        "parameters": {"bytes": "1024,16384,65536", "users": 8, "warmup_ms": 0, "window_ms": 500},
     }
     measured("web-saturation", tmp_path, [costs], rounds=2, runtimes=["nginx"], baseline={"runtime": "nginx"})
     succeeded("model", "vector", str(SESSIONS), "-o", "shop.yml", cwd=tmp_path)
