@@ -201,7 +201,7 @@ def bars(
     if not wide:
         panel.x_tick_label_rotation(-30)
     elif unit != "percentunit":
-        # Of lying bars, these are the texts of values: their ticks are closer than `150 µs` is wide.
+        # Of horizontal bars, these are the texts of values: their ticks are closer than `150 µs` is wide.
         panel.x_tick_label_rotation(-20)
     panel.tooltip(common.VizTooltipOptions().mode(TooltipDisplayMode.MULTI).sort(SortOrder.NONE))
     if log:
