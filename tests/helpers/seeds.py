@@ -137,7 +137,7 @@ def memory_trace(folder: Path) -> Path:
 
 
 def gc_log(folder: Path) -> Path:
-    return Path(shutil.copy(TESTS / "unit/gc/logs/g1-21.log", folder / "gc.log"))
+    return Path(shutil.copy(TESTS / "unit/models/gc/logs/g1-21.log", folder / "gc.log"))
 
 
 def heap_vector(folder: Path) -> Path:
@@ -185,7 +185,7 @@ def recorded_flight(folder: Path) -> Path:
         "jdk.compiler/com.sun.tools.javac.Main",
         "-d",
         str(folder),
-        str(TESTS / "unit/events/Waits.java"),
+        str(TESTS / "unit/models/kernel_traces/Waits.java"),
     )
     subprocess.run(["java", option, *compiler], check=True, stdout=subprocess.DEVNULL)
     return folder / "a.jfr"

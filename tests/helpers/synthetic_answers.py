@@ -80,6 +80,7 @@ def java_answer(
                     families.append(_family(group))
     cells = _disturb(cells, rng)
     depending = dependences(cells, 0.95)
+    disturbed = sum(len(c.perturbed) + sum(s.perturbed for s in c.samples) for c in cells)
     return Answer(
         experiment="demo",
         question="Which garbage collector is fastest on a small and on a roomy heap, on OpenJDK 21 and 25?",
@@ -109,6 +110,7 @@ def java_answer(
         warnings=("2 comparisons could not be paired by block and are unpaired (Welch).",),
         planned=len(cells) * n,
         recorded=len(cells) * n,
+        statuses={"ok": len(cells) * n - disturbed - 2, "perturbed": disturbed, "oom": 2},
         headline=(
             "On a heap of 1.5x, parallel is 10.0 % faster than serial (95 % interval 9.1 to 10.9 %) on every benchmark.",
             "On a heap of 4x, parallel and g1 are not shown to differ.",
