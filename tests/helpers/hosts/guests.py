@@ -26,8 +26,8 @@ from helpers.influx_server import free_port
 from helpers.shared_locks import alone, shared_with_others
 from regatta.host.processes import die_with_parent
 
-#: Linux 6.1
-SUITES = ("bookworm",)
+#: Linux 6.1 and 6.12
+SUITES = ("bookworm", "trixie")
 #: seconds; a busy machine needs a quarter of an hour
 IMAGE_S = 1800
 ANSWER_S = 900.0
@@ -72,6 +72,8 @@ PROBE = r"""
 import json, subprocess
 from pathlib import Path
 
+#: of <linux/sched.h>
+NO_SETAFFINITY = 0x04000000
 PATTERNS = (
     "proc/sys/**/*", "proc/irq/**/*smp_affinity*", "sys/devices/virtual/workqueue/**/cpumask",
     "sys/kernel/mm/transparent_hugepage/*", "sys/devices/system/cpu/cpu*/online",
@@ -97,11 +99,14 @@ def processes():
     for path in Path("/proc").glob("[0-9]*"):
         try:
             status = (path / "status").read_text().splitlines()
-            start = (path / "stat").read_text().rpartition(")")[2].split()[19]
+            stat = (path / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
+        # Only the kernel sets the CPUs of such a thread: the rescuer of a work queue keeps those of the last pool it helped.
+        if int(stat[6]) & NO_SETAFFINITY:
+            continue
         fields = dict(line.partition(":	")[::2] for line in status)
-        yield f"{boot} {path.name} {start} {fields['Name']}", fields["Cpus_allowed_list"]
+        yield f"{boot} {path.name} {stat[19]} {fields['Name']}", fields["Cpus_allowed_list"]
 
 boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 listed = ["systemctl", "list-units", "--type=timer,service", "--state=active", "--plain", "--no-legend"]
