@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from base64 import b64encode
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,9 +43,14 @@ OF_THE_BOOT = {
     "/proc/sys/net/ipv4/inet_peer_threshold",
     "/proc/sys/vm/user_reserve_kbytes",
 }
-#: the command by which Ansible makes a host quiet, without Ansible, which takes minutes
+#: the commands by which Ansible makes a host quiet and restores it, without Ansible, which takes minutes
 PROGRAM = "/root/regatta.pyz"
-APPLY = f"python3 -I {PROGRAM} quiet apply --state /var/lib/regatta/quiet --cpus 1 --housekeeping 0"
+APPLY, RESTORE = (
+    f"python3 -I {PROGRAM} quiet {verb} --state /var/lib/regatta/quiet"
+    for verb in ("apply --cpus 1 --housekeeping 0", "restore")
+)
+#: CPUs that units of others may use -> while the host is quiet. A unit with no other CPU keeps the measured one.
+OTHERS = {"0": "0", "1": "1", "0-1": "0"}
 
 
 class Lab:
@@ -70,6 +76,10 @@ class Lab:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    def sets(self) -> dict[str, str]:
+        """Return the CPUs of the units of others, as their groups have them."""
+        return {cpus: self.guest.root(f"cat {unit_of(cpus)}/cpuset.cpus").strip() for cpus in OTHERS}
+
 
 @pytest.fixture(scope="module")
 def lab(whole_guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> Lab:
@@ -77,6 +87,23 @@ def lab(whole_guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> Lab:
     whole_guest.root(SWAP)
     whole_guest.root(f"base64 -d >{PROGRAM}", program=b64encode(zipapp_bytes()).decode())
     return Lab(whole_guest, tmp_path_factory.mktemp("lab"))
+
+
+def unit_of(cpus: str) -> str:
+    """Return the group of the unit of others that may use these CPUs."""
+    return f"/sys/fs/cgroup/system.slice/other-{cpus}.service"
+
+
+@pytest.fixture
+def others(lab: Lab) -> Iterator[None]:
+    """Units that need cpusets, so that systemd has enabled them before the host is made quiet."""
+    units = " ".join(Path(unit_of(cpus)).name for cpus in OTHERS)
+    for cpus in OTHERS:
+        lab.guest.root(
+            f"systemd-run --quiet --unit=other-{cpus} --property=AllowedCPUs={cpus} sleep infinity"
+        )
+    yield
+    lab.guest.root(f"systemctl stop {units}")
 
 
 def differences(before: dict[str, dict[str, str]], after: dict[str, dict[str, str]]) -> dict[str, object]:
@@ -110,3 +137,16 @@ def test_a_reboot_restores_all_and_the_command_says_so(lab: Lab, golden: Golden)
     assert "  swappiness: /proc/sys/vm/swappiness: 60 -> 1\n" in lab.quiesce("--check")
     golden("rebooted", lab.quiesce("--restore").partition("\n")[2].strip())
     assert differences(before, lab.guest.look()) == {}
+
+
+@pytest.mark.usefixtures("others")
+def test_units_that_need_cpusets_have_theirs_after_the_restore(lab: Lab) -> None:
+    before = lab.guest.look()
+    assert lab.sets() == {cpus: cpus for cpus in OTHERS}
+    lab.guest.root(APPLY)
+    quiet = lab.guest.look()
+    assert {place: quiet["settings"].get(place) for place in QUIET} == QUIET
+    assert lab.sets() == OTHERS
+    lab.guest.root(RESTORE)
+    assert differences(before, lab.guest.look()) == {}
+    assert lab.sets() == {cpus: cpus for cpus in OTHERS}
