@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,8 @@ _CHUNK = 16 << 20
 #: longer lines are no requests
 MOST_LINE_BYTES = 1 << 20
 _PACKED = 4 << 20
+#: bytes of compressed data that are lost before damage at most
+_STEP = 64
 #: for zlib: the header of gzip
 _GZIP = 16 + zlib.MAX_WBITS
 _TRIED_LINES = 1000
@@ -209,9 +212,11 @@ class _Reader:
         member = zlib.decompressobj(_GZIP)
         packed, fresh = b"", False
         while packed := packed or raw.read(_PACKED):
+            before = member.copy()
             try:
                 piece = member.decompress(packed, _CHUNK)
             except zlib.error as error:
+                yield from _until_damage(before, packed)
                 self._unread.append(Broken("damaged compressed data", 1, str(path), str(error)))
                 return
             packed = member.unconsumed_tail
@@ -274,6 +279,13 @@ class _Reader:
     def _place(self, line: int) -> str:
         begin, path = next(one for one in reversed(self._begins) if one[0] <= line)
         return f"{path}:{line - begin + 1}"
+
+
+def _until_damage(member: zlib._Decompress, packed: bytes) -> Iterator[bytes]:
+    """Yield what can be read before the damage: zlib discards all output of the call that finds it."""
+    with suppress(zlib.error):
+        for at in range(0, len(packed), _STEP):
+            yield member.decompress(packed[at : at + _STEP])
 
 
 def _lines(text: bytes) -> pa.StringArray:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
+import random
+import zlib
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,9 @@ from regatta.models.load import logs
 from regatta.models.load.logs import MOST_LINE_BYTES, Read, read_logs
 
 GOOD = "".join(line(at, f"192.0.2.{at % 5}", f"/page-{at % 7}", size=at) for at in range(50))
+_NUMBERS = random.Random(1)
+#: does not compress well
+TEXT = "".join(line(at, path=f"/{_NUMBERS.randbytes(8).hex()}") for at in range(1000))
 HOSTILE = [
     "'; drop table lines; --",
     "${jndi:ldap://example.org/x}",
@@ -74,19 +78,22 @@ def test_padding_after_compressed_data_is_ignored(tmp_path: Path, plain: list[tu
 
 
 def test_of_a_compressed_log_that_ends_early_the_begin_is_read(tmp_path: Path) -> None:
-    text = "".join(line(at, path=f"/{os.urandom(8).hex()}") for at in range(1000))
-    packed = gzip.compress(text.encode())
+    packed = gzip.compress(TEXT.encode())
     read = read_text(tmp_path, packed[: len(packed) // 2])
     assert 100 < read.requests < 1000
     assert {(one.count, one.where) for one in read.broken} >= {(1, str(tmp_path / "0.log"))}
 
 
-@pytest.mark.parametrize("damage", ["middle", "after"])
+@pytest.mark.parametrize("damage", ["bits", "middle", "after"])
 def test_damaged_compressed_data_ends_a_log_and_is_counted(damage: str, tmp_path: Path) -> None:
-    text = "".join(line(at, path=f"/{os.urandom(8).hex()}") for at in range(1000))
-    packed = bytearray(gzip.compress(text.encode()))
-    if damage == "middle":
-        packed[len(packed) // 2 :] = b"\xff" * (len(packed) // 2)
+    packed = bytearray(gzip.compress(TEXT.encode()))
+    half = len(packed) // 2
+    if damage == "bits":
+        packed[half : half + 1000] = random.Random(5).randbytes(1000)
+        with pytest.raises(zlib.error):
+            zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(packed)
+    elif damage == "middle":
+        packed[half:] = b"\xff" * half
     else:
         packed += b"no member"
     read = read_text(tmp_path, bytes(packed))
