@@ -85,6 +85,8 @@ class Lab:
 def lab(whole_guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> Lab:
     """A guest with swap and the program. The tests of this file leave it as they found it."""
     whole_guest.root(SWAP)
+    # Each test can be the first one, also those that apply without Ansible, which gives the folder to its user.
+    whole_guest.root("install -d -o bench -g bench /var/lib/regatta")
     whole_guest.root(f"base64 -d >{PROGRAM}", program=b64encode(zipapp_bytes()).decode())
     return Lab(whole_guest, tmp_path_factory.mktemp("lab"))
 
