@@ -311,11 +311,14 @@ def test_a_second_agent_is_named_and_the_first_counts(counted: Counted) -> None:
     assert not (run.directory / "again.json").exists()
 
 
-@pytest.mark.parametrize("name", [COMPILED[0], COMPILED[-1]])
+@pytest.mark.parametrize(
+    "name",
+    [COMPILED[0], *(pytest.param(name, marks=pytest.mark.long) for name in COMPILED[1:-1]), COMPILED[-1]],
+)
 def test_the_address_sanitizer_finds_nothing(
     counted: Counted, name: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """On the oldest JVM and on the newest, which has every event: the agent's own code is the same on all."""
+    """On the oldest JVM and on the newest, which has every event: the agent's own code is the same on all. The others are `long`."""
     agent, checked = sanitized_agent(tmp_path_factory)
     for mode, count, code, kind, least in (
         ("together", "100", 0, "exceptions", 100_000),

@@ -89,13 +89,13 @@ def ingest(
         raise click.UsageError("--verify cannot be combined with --receipt")
     sys.setswitchinterval(_SWITCH_S)
     folder = _folder(experiment, results)
-    wishes = _Options(
+    options = _Options(
         folder, list(hosts) or None, follow, verify, rebuild, not no_estimates and not hosts, patience_s,
         short=receipt is not None,
     )  # fmt: skip
     done = _Done(folder.name)
     try:
-        _work(wishes, done)
+        _work(options, done)
     except RegattaError as error:
         if receipt is None:
             raise
@@ -169,40 +169,40 @@ class _Done:
         return {**plain, "verified": self.verified.to_json() if self.verified else None}
 
 
-def _work(wishes: _Options, done: _Done) -> None:
+def _work(options: _Options, done: _Done) -> None:
     from regatta.influx.client import Client
 
     settings = influx_settings()
     done.url, done.database, done.identity = settings.url, settings.database, settings.identity
-    patience_s = wishes.patience_s
+    patience_s = options.patience_s
     if patience_s is None:
-        patience_s = float("inf") if wishes.follow else _PATIENCE_S
-    if wishes.rebuild or not wishes.verify:
-        answer_s = max(patience_s, _SHORT_ANSWER_S) if wishes.short else float("inf")
+        patience_s = float("inf") if options.follow else _PATIENCE_S
+    if options.rebuild or not options.verify:
+        answer_s = max(patience_s, _SHORT_ANSWER_S) if options.short else float("inf")
         client = Client(settings, "write", patience_s=patience_s, answer_s=answer_s, say=_warn)
         try:
-            _write(wishes, client, done)
+            _write(options, client, done)
         finally:
             client.close()
-    if wishes.verify:
+    if options.verify:
         from regatta.influx.verifying import verify
 
-        size = _journal_size(wishes.folder, wishes.hosts)
+        size = _journal_size(options.folder, options.hosts)
         # It answers after scanning all points.
         slow = replace(settings, timeout_s=settings.timeout_s + size / _SUMMED_BYTES_PER_S)
         client = Client(slow, "read", patience_s=patience_s, say=_warn)
-        others = list(_answer(wishes.folder)) if wishes.estimates else []
+        others = list(_answer(options.folder)) if options.estimates else []
         with progress_bar("comparing", of_bytes=True) as show:
-            done.verified = verify(wishes.folder, client, wishes.hosts, others, _Bytes(show, size))
+            done.verified = verify(options.folder, client, options.hosts, others, _Bytes(show, size))
         client.close()
 
 
-def _write(wishes: _Options, client: Client, done: _Done) -> None:
+def _write(options: _Options, client: Client, done: _Done) -> None:
     from regatta.influx.ingesting import Ingest
 
-    folder = wishes.folder
+    folder = options.folder
     began = time.monotonic()
-    lock_patience_s = _SHORT_LOCK_PATIENCE_S if wishes.short else float("inf")
+    lock_patience_s = _SHORT_LOCK_PATIENCE_S if options.short else float("inf")
     with progress_bar("writing", of_bytes=True) as show:
         progress = _Bytes(show)
         work = Ingest(
@@ -213,39 +213,39 @@ def _write(wishes: _Options, client: Client, done: _Done) -> None:
             progress=progress,
             lock_patience_s=lock_patience_s,
         )
-        _check_hosts(wishes, work.hosts())
+        _check_hosts(options, work.hosts())
         try:
-            if wishes.rebuild:
+            if options.rebuild:
                 from regatta.influx.replacing import drop
 
                 drop(
-                    folder, client, wishes.hosts, estimates=wishes.estimates, say=_warn,
+                    folder, client, options.hosts, estimates=options.estimates, say=_warn,
                     lock_patience_s=lock_patience_s,
                 )  # fmt: skip
-            progress.total = work.waiting(wishes.hosts)
-            interrupted = wishes.follow and not _follow(work, wishes.hosts)
+            progress.total = work.waiting(options.hosts)
+            interrupted = options.follow and not _follow(work, options.hosts)
             work.ask_again()
-            with _attempt(wishes, client):
-                _send(work, wishes.hosts)
+            with _attempt(options, client):
+                _send(work, options.hosts)
             done.elapsed_s = round(time.monotonic() - began, 3)
             done.points_per_s = round(work.written.points / max(done.elapsed_s, 1e-3), 1)
-            if wishes.estimates and not interrupted:
+            if options.estimates and not interrupted:
                 work.points(_answer(folder, client))
         finally:
             done.written, done.records = work.written.points, work.written.records
             done.events, done.damaged = work.written.events, work.written.damaged
             done.renamed = sorted(work.written.renamed)
-            done.waiting = work.waiting(wishes.hosts)
+            done.waiting = work.waiting(options.hosts)
             _count_refused(done, client.refusals, work.cursors.refused())
 
 
-def _attempt(wishes: _Options, client: Client) -> AbstractContextManager[None]:
+def _attempt(options: _Options, client: Client) -> AbstractContextManager[None]:
     """Guard sending after each segment against repeated waits for an unresponsive database."""
-    if not wishes.short or wishes.hosts is None:
+    if not options.short or options.hosts is None:
         return nullcontext()
     from regatta.influx.attempts import attempt
 
-    return attempt(wishes.folder, wishes.hosts[0], client.settings.url, client.settings.identity)
+    return attempt(options.folder, options.hosts[0], client.settings.url, client.settings.identity)
 
 
 def _send(work: Ingest, hosts: list[str] | None) -> None:
@@ -284,11 +284,11 @@ def _follow(work: Ingest, hosts: list[str] | None) -> bool:
     return True
 
 
-def _check_hosts(wishes: _Options, known: list[str]) -> None:
-    for host in wishes.hosts or ():
+def _check_hosts(options: _Options, known: list[str]) -> None:
+    for host in options.hosts or ():
         if host not in known:
             raise StoreError(
-                str(wishes.folder.journal), f"the journal of a host {host!r}", "none",
+                str(options.folder.journal), f"the journal of a host {host!r}", "none",
                 f"choose one of {', '.join(known)}" if known else "measure first: `regatta run SPEC`",
             )  # fmt: skip
 

@@ -42,16 +42,16 @@ def up(docker: bool, port: int | None, grafana_port: int | None, no_grafana: boo
     return start(StackOptions(docker, not no_grafana, port, grafana_port))
 
 
-def start(wishes: StackOptions) -> int:
+def start(options: StackOptions) -> int:
     """Start the services and print their addresses; return the exit code."""
     from regatta.services.folder import service_folder
     from regatta.services.stack import up as start_services
     from regatta.spec.home import find_home
 
     here, home = service_folder(), find_home()
-    found = start_services(here, home, wishes, lambda text: click.echo(text, err=True))
+    found = start_services(here, home, options, lambda text: click.echo(text, err=True))
     click.echo(f"InfluxDB: {found.url}{' (already running)' if found.already else ''}")
-    if not wishes.docker:
+    if not options.docker:
         click.echo(_OPEN)
     say_where(here, found.url, found.database, found.grafana_url)
     click.echo(f"settings: {here.settings} (all commands use them until `regatta down`)")

@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -144,11 +143,10 @@ def json_in_html(value: object) -> str:
 
 def plotly_js() -> str:
     """Return the plotting library for use inside `<script>`. The plotly package contains only the full bundle."""
-    # The file of `plotly.offline.get_plotlyjs`: importing plotly takes longer than reading it.
-    found = find_spec("plotly")
-    assert found is not None
-    path = Path(str(found.origin)).with_name("package_data") / "plotly.min.js"
-    return path.read_text(encoding="utf-8").replace("</script", "<\\/script").replace("\r\n", "\n")
+    # Imported here, because only pages need it.
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs()).replace("</script", "<\\/script").replace("\r\n", "\n")
 
 
 def _policy(scripts: dict[str, str]) -> str:

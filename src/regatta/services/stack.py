@@ -61,13 +61,13 @@ class Up:
     failed: bool = False
 
 
-def up(services: ServiceFolder, home: Path, wishes: StackOptions, say: Say) -> Up:
+def up(services: ServiceFolder, home: Path, options: StackOptions, say: Say) -> Up:
     """Start the services that are not up, and write the settings.
 
     Args:
         services: the folder of the services.
         home: the folder with `docker/` and `dashboards/`.
-        wishes: the options of the user.
+        options: the options of the user.
         say: receives progress messages.
 
     Raises:
@@ -77,9 +77,9 @@ def up(services: ServiceFolder, home: Path, wishes: StackOptions, say: Say) -> U
     with services.alone():
         LocalInflux(services).refuse_another()
         found = (
-            _up_with_docker(services, home, wishes, say)
-            if wishes.docker
-            else _up_here(services, home, wishes, say)
+            _up_with_docker(services, home, options, say)
+            if options.docker
+            else _up_here(services, home, options, say)
         )
         text = _SETTINGS.format(url=json.dumps(found.url), database=json.dumps(found.database))
         if found.grafana_url:
@@ -88,7 +88,7 @@ def up(services: ServiceFolder, home: Path, wishes: StackOptions, say: Say) -> U
     return found
 
 
-def _up_here(services: ServiceFolder, home: Path, wishes: StackOptions, say: Say) -> Up:
+def _up_here(services: ServiceFolder, home: Path, options: StackOptions, say: Say) -> Up:
     if Compose(services, home).is_up:
         raise _other_way("containers that `regatta up --docker` started")
     influx = LocalInflux(services)
@@ -97,12 +97,12 @@ def _up_here(services: ServiceFolder, home: Path, wishes: StackOptions, say: Say
         if influx.end():
             say("InfluxDB runs but does not answer; restarting it")
         say("starting InfluxDB")
-        influx.start(wishes.port)
+        influx.start(options.port)
     grafana = LocalGrafana(services, home)
     address, why, failed = None, "", False
     if grafana.process is not None:
         address = grafana.url
-    elif wishes.grafana:
+    elif options.grafana:
         program = installed()
         if program is None:
             why = "Grafana 9.3 or newer is not installed (see grafana.com); `regatta up --docker` provides it"
@@ -111,7 +111,7 @@ def _up_here(services: ServiceFolder, home: Path, wishes: StackOptions, say: Say
             password = in_file(services.password("reader"))
             try:
                 grafana.start(
-                    program, wishes.grafana_port, data_source(influx.url, DATABASE, "reader", password)
+                    program, options.grafana_port, data_source(influx.url, DATABASE, "reader", password)
                 )
                 address = grafana.url
                 _reload(address, services, say)
@@ -120,20 +120,20 @@ def _up_here(services: ServiceFolder, home: Path, wishes: StackOptions, say: Say
     return Up(influx.url, DATABASE, already, address, why, failed)
 
 
-def _up_with_docker(services: ServiceFolder, home: Path, wishes: StackOptions, say: Say) -> Up:
+def _up_with_docker(services: ServiceFolder, home: Path, options: StackOptions, say: Say) -> Up:
     if LocalInflux(services).process is not None:
         raise _other_way("an influxd that `regatta up` started")
     compose = Compose(services, home)
     already = compose.is_up and compose.logs_in()
     if not already:
         say("starting InfluxDB in a container; a missing image is downloaded first")
-        compose.start(wishes.port)
+        compose.start(options.port)
     address, why, failed = None, "", False
-    if wishes.grafana:
+    if options.grafana:
         if not grafana_answers(compose.grafana_port) or not already:
             say("starting Grafana in a container; a missing image is downloaded first")
             try:
-                compose.start_grafana(wishes.grafana_port)
+                compose.start_grafana(options.grafana_port)
                 _reload(compose.grafana_url, services, say)
             except RegattaError as error:
                 why, failed = str(error), True
