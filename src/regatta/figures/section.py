@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 from regatta.figures.axes import Group
 from regatta.figures.text import ABSENT
@@ -41,6 +42,33 @@ class Table:
         return self.of_columns(
             at for at in range(len(self.columns)) if any(row[at] not in ("", ABSENT) for row in self.rows)
         )
+
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True)
+class Column(Generic[Row]):
+    """A column of a table that lists objects: its title, and the text of each object."""
+
+    title: str
+    text: Callable[[Row], str]
+    #: right-aligned
+    numeric: bool = False
+    #: collapsed on a page, and omitted in a terminal
+    folded: bool = False
+
+
+def table_of(title: str, rows: Iterable[Row], columns: Sequence[Column[Row]], detail: bool = False) -> Table:
+    """Return the table with one row per object; see `Table` for `title` and `detail`."""
+    return Table(
+        title,
+        tuple(column.title for column in columns),
+        [tuple(column.text(row) for column in columns) for row in rows],
+        frozenset(at for at, column in enumerate(columns) if column.numeric),
+        frozenset(at for at, column in enumerate(columns) if column.folded),
+        detail,
+    )
 
 
 @dataclass(frozen=True)
