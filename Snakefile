@@ -7,9 +7,7 @@ configfile: workflow.source_path("configs/config.yml")
 
 
 include: "workflows/rules/common.smk"
-include: "workflows/rules/build.smk"
-include: "workflows/rules/provision.smk"
-include: "workflows/rules/calibrate.smk"
+include: "workflows/rules/prepare.smk"
 include: "workflows/rules/measure.smk"
 include: "workflows/rules/finish.smk"
 

@@ -20,8 +20,8 @@ from regatta.store.folder import Folder
 
 #: jobs without a step: they belong to the previous one, or run after the end
 _UNTOLD = ("ingest_segment", "verified")
-#: writes the events of its steps itself
-_SEVERAL_STEPS = "finish"
+#: write the events of their steps themselves
+_SEVERAL_STEPS = ("prepare", "finish")
 #: sends the remaining points to InfluxDB at the end; alone it does not begin a run
 _SENDS = "ingest_influx"
 _LAST_WORDS = 500
@@ -100,7 +100,7 @@ class Happenings:
         if job.segment is not None and job.rule == "measure":
             self._paces.setdefault((path, job.host), _Pace()).begin()
             append_event(path, "segment_started", job.host, segment=job.segment)
-        elif job.rule not in (*_UNTOLD, _SEVERAL_STEPS):
+        elif job.rule not in (*_UNTOLD, *_SEVERAL_STEPS):
             append_event(path, "stage", text=job.rule)
         if job.rule == _SENDS and path in self._ends and read_object(job.folder.verdict).get("holds") is True:
             # Everything is measured and analyzed; the points sent now must include this event.
@@ -109,9 +109,7 @@ class Happenings:
 
     def _done(self, job: Job) -> None:
         path = job.folder.path
-        if job.rule == "provision":
-            append_event(path, "provisioned")
-        elif job.rule == "measure" and job.segment is not None:
+        if job.rule == "measure" and job.segment is not None:
             receipt = read_object(job.folder.receipts / job.host / f"{job.segment:05d}.json")
             append_event(path, "segment_ended", job.host, segment=job.segment, **counts_of(receipt))
             pace = self._paces[path, job.host]
@@ -122,7 +120,7 @@ class Happenings:
         # The last one that exists is that of the step that failed.
         written = [log for log in map(Path, logs) if log.exists()][-1:]
         said = _last_line(written[0]) if written else ""
-        step = written[0].stem if written and job.rule == _SEVERAL_STEPS else job.rule
+        step = written[0].stem if written and job.rule in _SEVERAL_STEPS else job.rule
         text = f"{step}: {said}" if said else step
         # The first failure is the cause; later ones may be consequences.
         if not self._ends.get(job.folder.path, "").startswith("failed"):

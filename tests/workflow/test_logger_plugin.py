@@ -110,12 +110,12 @@ def test_a_segment_s_event_says_what_its_receipt_counts_and_how_long_the_rest_ma
 
 def test_what_failed_is_told_by_its_last_words_and_ends_the_experiment(tmp_path: Path) -> None:
     flow = Workflow(tmp_path, handler())
-    job = flow.begin("build")
+    job = flow.begin("prepare")
     flow.fail(job, "build", "error: no compiler")
     flow.handler.close()
-    assert flow.kinds() == ["experiment_started", "stage", "job_failed", "experiment_ended"]
-    assert flow.events()[2].fields == {"text": "build: error: no compiler", "log": "build.log"}
-    assert flow.events()[3].fields["text"] == f"failed: {flow.events()[2].fields['text']}"
+    assert flow.kinds() == ["experiment_started", "job_failed", "experiment_ended"]
+    assert flow.events()[1].fields == {"text": "build: error: no compiler", "log": "build.log"}
+    assert flow.events()[2].fields["text"] == f"failed: {flow.events()[1].fields['text']}"
 
 
 def test_a_workflow_that_ends_amid_a_job_was_stopped_and_one_of_two_experiments_only_where_it_was(
@@ -125,7 +125,7 @@ def test_a_workflow_that_ends_amid_a_job_was_stopped_and_one_of_two_experiments_
     first, second = Workflow(tmp_path / "1", one), Workflow(tmp_path / "2", one)
     second.jobs = 100
     first.end(first.begin("finish"))
-    second.begin("build")
+    second.begin("prepare")
     one.close()
     assert first.events()[-1].fields == {"text": "complete"}
     assert second.events()[-1].fields == {"text": "stopped"}
@@ -133,13 +133,13 @@ def test_a_workflow_that_ends_amid_a_job_was_stopped_and_one_of_two_experiments_
 
 def test_a_job_that_ctrl_c_ends_has_not_failed(tmp_path: Path) -> None:
     flow = Workflow(tmp_path, handler())
-    job = flow.begin("build")
+    job = flow.begin("prepare")
     flow.handler.handle(
         said(None, "Terminating processes on user request, this might take some time.", ERROR)
     )
     flow.fail(job, "build", "stopped")
     flow.handler.close()
-    assert flow.kinds() == ["experiment_started", "stage", "experiment_ended"]
+    assert flow.kinds() == ["experiment_started", "experiment_ended"]
     assert flow.events()[-1].fields == {"text": "stopped"}
 
 
@@ -202,7 +202,7 @@ def test_jobs_of_no_experiment_are_not_written_down(tmp_path: Path) -> None:
 @pytest.mark.parametrize("settings", [{"dryrun": True}, {"dryrun": True, "quiet": {Quietness.ALL}}])
 def test_a_dry_run_is_no_event_and_is_shown_as_ever(tmp_path: Path, settings: dict[str, Any]) -> None:
     flow = Workflow(tmp_path, handler(**settings))
-    flow.end(flow.begin("build"))
+    flow.end(flow.begin("prepare"))
     flow.handler.close()
     assert flow.events() == []
     assert not flow.handler.writes_to_stream
@@ -213,7 +213,7 @@ def test_events_that_cannot_be_written_are_given_up_with_one_sentence(
 ) -> None:
     flow = Workflow(tmp_path, handler())
     events_path(flow.folder).mkdir()
-    for rule in ("build", "provision", "plan"):
+    for rule in ("prepare", "finish", "ingest_influx"):
         flow.end(flow.begin(rule))
     flow.handler.close()
     err = capsys.readouterr().err

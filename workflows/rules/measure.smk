@@ -2,7 +2,7 @@
 # the journal is not an output, because Snakemake deletes outputs.
 rule measure:
     input:
-        plan=rules.plan.output.experiment,
+        plan=rules.prepare.output.plan,
         previous=GRAPH.previous_receipt,
     output:
         receipt=f"{RESULTS}/{{experiment}}/receipts/{{host}}/{{segment}}.json",

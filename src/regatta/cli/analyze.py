@@ -13,6 +13,7 @@ import click
 
 from regatta.cli.options import experiment_argument, json_option, results_option
 from regatta.cli.store import database_progress
+from regatta.cli.tables import screen_width
 from regatta.host.printable import printable
 from regatta.store.folder import find_folder
 
@@ -89,10 +90,20 @@ def analyze(
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other")
     baseline = _baseline(baselines)
-
-    from regatta.answers.report.answer import answer_experiment
+    everything = show_all or all_metrics or show_outliers
+    in_full = as_json or as_csv or everything
 
     folder = find_folder(experiment, results)
+    kept = None
+    if (baselines, method, hosts, anova_type) == ((), "regatta", "fixed", "2") and not in_full:
+        from regatta.cli.kept_screen import KeptScreen
+
+        kept = KeptScreen(folder, screen_width(), folder.report.exists())
+        if screen := kept.find():
+            screen.show()
+            return
+    from regatta.answers.report.answer import answer_experiment
+
     with database_progress() as progress:
         answer = answer_experiment(
             folder.path,
@@ -101,22 +112,20 @@ def analyze(
             method,
             random_hosts=hosts == "random",
             anova_type=int(anova_type),
+            detail=in_full,
         )
     if as_json:
         click.echo(json_of(answer))
     elif as_csv:
         print_csv(answer)
-    elif show_all or all_metrics or show_outliers:
+    elif everything:
         _show(answer, all_metrics, {"outliers"} if show_outliers else ())
+    elif kept is not None:
+        kept.keep(answer).show()
     else:
-        from regatta.cli.first_screen import first_screen, notes_of
-        from regatta.cli.tables import screen_width
+        from regatta.cli.first_screen import screen_of
 
-        width = screen_width()
-        for line in first_screen(answer, str(folder.report) if folder.report.exists() else "", width=width):
-            click.echo(line)
-        for line in notes_of(answer, width):
-            click.echo(line, err=True)
+        screen_of(answer, str(folder.report) if folder.report.exists() else "", screen_width()).show()
 
 
 def json_of(answer: Answer) -> str:

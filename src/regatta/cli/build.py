@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from regatta.cli.options import spec_argument, way_option
 from regatta.host.values.host import Wish
+
+if TYPE_CHECKING:
+    from regatta.host.values.experiment import Experiment
 
 
 @click.command()
@@ -21,16 +25,25 @@ def build(spec: Path, way: Wish, receipt: Path | None) -> None:
 
     Portable outputs are built here, others on each host when it is provisioned.
     """
+    from regatta.spec.home import find_home
+    from regatta.spec.load import load_spec
+
+    home = find_home(spec)
+    build_workloads(load_spec(spec, home), home, way, receipt)
+
+
+def build_workloads(experiment: Experiment, home: Path, way: Wish, receipt: Path | None) -> None:
+    """Build and generate what an experiment needs, print the files, and write them to the receipt.
+
+    Raises:
+        HostError: a build or a generator fails.
+    """
     import platform
 
     from regatta.fleet.supplies import make_stock
     from regatta.host.ready.resolving import build_here, find_programs, path_here
-    from regatta.spec.home import find_home
-    from regatta.spec.load import load_spec
     from regatta.store.receipts import write_preparation
 
-    home = find_home(spec)
-    experiment = load_spec(spec, home)
     stock = make_stock(experiment, home)
     here = any(host.way(way) == "local" for host in experiment.hosts)
     builds = build_here(experiment, stock.supplies_here(platform.machine())) if here else stock.builds

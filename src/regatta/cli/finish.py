@@ -56,12 +56,17 @@ def _ingest(place: Folder) -> None:
 def _analyze(place: Folder) -> Answer:
     from regatta.answers.report.answer import answer_experiment
     from regatta.cli.analyze import json_of
+    from regatta.cli.handover import handed_width
+    from regatta.cli.kept_screen import KeptScreen
     from regatta.store.folder import replacing
 
+    # What `regatta run` and `regatta analyze` show once the report is written.
+    screen = KeptScreen(place, handed_width(), report=True)
     answer = answer_experiment(place.path)
     with replacing(place.answer) as temporary:
         temporary.write_text(json_of(answer) + "\n", encoding="utf-8")
     click.echo(str(place.answer))
+    screen.keep(answer)
     return answer
 
 

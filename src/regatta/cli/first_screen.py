@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import click
 
 from regatta.cli.tables import WIDTH_OF_SCREEN, fitted_lines, shortened
 from regatta.host.printable import printable
@@ -22,6 +24,26 @@ _CONCLUSIONS, _FAILURES, _NOTES = 14, 3, 4
 _LEAST_ROWS = 3
 #: harmless statuses first
 _STATUSES = ("ok", "perturbed", "oom", "failed", "timeout", "crashed", "skipped")
+
+
+@dataclass(frozen=True)
+class Screen:
+    """The first screen of an answer, and its notes."""
+
+    lines: list[str]
+    notes: list[str]
+
+    def show(self) -> None:
+        """Print the lines, and the notes to stderr."""
+        for line in self.lines:
+            click.echo(line)
+        for line in self.notes:
+            click.echo(line, err=True)
+
+
+def screen_of(answer: Answer, report: str, width: int) -> Screen:
+    """Return the first screen of an experiment that stays; see `first_screen`."""
+    return Screen(first_screen(answer, report, width=width), notes_of(answer, width))
 
 
 def first_screen(

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from regatta.cli.handover import path_for_snakemake, wanted_results, wanted_specs
+from regatta.cli.handover import handed_experiment, path_for_snakemake, wanted_results, wanted_specs
 from regatta.fleet.fingerprint import write_fingerprint
 from regatta.influx.settings import find_settings, hand_on
 from regatta.spec.home import find_home
-from regatta.spec.load import load_spec
 from regatta.store.folder import Folder
 from regatta.store.receipts import (
     FINGERPRINT,
@@ -34,7 +33,8 @@ class Graph:
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._home = find_home()
-        self.experiments = {e.name: e for e in (load_spec(path, self._home) for path in wanted_specs(config))}
+        found = (handed_experiment(path, self._home) for path in wanted_specs(config))
+        self.experiments = {experiment.name: experiment for experiment in found}
         self._given = wanted_results(config, {e.results_directory for e in self.experiments.values()})
         #: None without InfluxDB: then the graph has no InfluxDB jobs
         self.influx = find_settings(self._home)

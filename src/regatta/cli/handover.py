@@ -1,12 +1,17 @@
-"""Paths from `regatta run` to the workflow, or from a user of Snakemake.
+"""Paths and the experiment from `regatta run` to the workflow, or paths from a user of Snakemake.
 
 `snakemake --config` parses its values as YAML: `2026_11_22` becomes a number, `a: b` a mapping. `regatta run` therefore
 passes paths in the environment. Values that are not text are refused.
+
+`regatta run` also passes the experiment that it has read from the spec, as JSON in a file: reading a spec takes a process a
+quarter of a second, and all jobs of a run use the same experiment if the spec is edited meanwhile.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import json
 import os
 import re
 from collections.abc import Collection, Mapping
@@ -14,22 +19,59 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from regatta.host.errors import Problem, SpecError
+from regatta.cli.tables import WIDTH_OF_SCREEN
+from regatta.host.errors import HostError, Problem, SpecError
+from regatta.host.values.experiment import Experiment
+from regatta.host.values.from_json import value_from_json
+from regatta.store.folder import Folder, write_json
 
 _SPEC = "REGATTA_RUN_SPEC"
 _RESULTS = "REGATTA_RUN_RESULTS"
+_EXPERIMENT = "REGATTA_RUN_EXPERIMENT"
+_WIDTH = "REGATTA_RUN_WIDTH"
 #: paths that Snakemake accepts unchanged: braces are wildcards, and it warns about blanks, `./`, `//` and control characters
 _PLAIN = re.compile(r"(?!\./)(?!\s)(?:(?!//)[^{}\x00-\x1f\x7f])+(?<!\s)")
 
 
-def hand_over(spec: Path, results: Path) -> dict[str, str]:
-    """Return the environment variables that pass one experiment to the workflow.
+def hand_over(spec: Path, experiment: Experiment, results: Path, width: int) -> dict[str, str]:
+    """Write the experiment for the workflow, and return the environment variables that pass it on.
+
+    Args:
+        spec: the spec.
+        experiment: the experiment of the spec.
+        results: folder of results.
+        width: columns of the screen that shows the answer at the end.
 
     Raises:
         SpecError: the database does not support such a folder.
+        StoreError: the experiment cannot be written.
     """
     _refuse_for_database(str(results))
-    return {_SPEC: str(spec), _RESULTS: str(results)}
+    path = Folder(results / experiment.name).receipts / "handed-over.json"
+    write_json(path, dataclasses.asdict(experiment), indent=None)
+    return {_SPEC: str(spec), _RESULTS: str(results), _EXPERIMENT: str(path.resolve()), _WIDTH: str(width)}
+
+
+def handed_width() -> int:
+    """Return the columns of the screen of `regatta run`, or those without a terminal."""
+    width = os.environ.get(_WIDTH, "")
+    return int(width) if width.isdecimal() else WIDTH_OF_SCREEN
+
+
+def handed_experiment(spec: Path, home: Path) -> Experiment:
+    """Return the experiment of a spec: as `regatta run` has read it, or read now.
+
+    Raises:
+        SpecError: the spec is invalid.
+    """
+    with suppress(OSError, ValueError, HostError):
+        text = Path(os.environ.get(_EXPERIMENT, os.devnull)).read_text(encoding="utf-8")
+        experiment = value_from_json(Experiment, json.loads(text), "the experiment of `regatta run`")
+        if experiment.spec_path == str(spec):
+            return experiment
+    from regatta.spec.load import load_spec
+
+    return load_spec(spec, home)
 
 
 def wanted_specs(config: Mapping[str, Any]) -> list[Path]:

@@ -65,6 +65,7 @@ GROUPS = {
         "completion": "Print the completion script for bash, zsh or fish",
     },
     "": {
+        "prepare": "Build, prepare hosts, find minheaps and plan (called by the workflow)",
         "segment": "Measure one segment (called by the workflow)",
         "finish": "Verify, fill the database, analyze and report (called by the workflow)",
         "store": "Manage the embedded database made from the journal",

@@ -59,15 +59,10 @@ def measure(spec: Path, results: Path, runner: subprocess.Popen[bytes]) -> tuple
         Exit: a command before or after an invocation failed. The runner has printed why.
     """
     from regatta.cli.options import make_ready
-    from regatta.cli.plan import write_plans
-    from regatta.planner.plan import plan_host
+    from regatta.cli.plan import plan_hosts, write_plans
 
     ready = make_ready(spec, results, "local")
-    crossings = ready.crossings()
-    plans = {
-        name: plan_host(ready.experiment, ready.hosts[name], crossing) for name, crossing in crossings.items()
-    }
-    write_plans(ready, plans, [])
+    write_plans(ready, plan_hosts(ready))
     (name,) = ready.hosts
     for number in range(ready.experiment.segments):
         with (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.options import Ready, json_option, make_ready, spec_argument, spec_results_option, way_option
+from regatta.host.errors import HostError
 from regatta.host.values.host import Wish
 
 if TYPE_CHECKING:
@@ -49,9 +50,7 @@ def minheap(
     """
     import json
 
-    from regatta.host.errors import HostError
-    from regatta.planner.minheaps import searches, summary
-    from regatta.store.receipts import write_preparation
+    from regatta.planner.minheaps import summary
 
     if replace and not keep:
         raise click.UsageError("--replace: expected together with --keep")
@@ -59,7 +58,42 @@ def minheap(
     if keep:
         reference = _reference_of(ready)
         _check_keeping(ready, reference, replace)
-    found: dict[tuple[str, str, str], int] = {}
+    found, failed = _search_all(ready)
+    if as_json:
+        click.echo(json.dumps(summary(found)))
+    else:
+        _show(found)
+    if receipt and not failed:
+        _write(found, receipt)
+    if keep:
+        for path in _keep_minheaps(ready, reference, {key[1:]: heap for key, heap in found.items()}, replace):
+            click.echo(f"stored in {path}", err=True)
+    _raise_last(failed)
+
+
+def find_minheaps(ready: Ready, receipt: Path) -> None:
+    """Find the minheaps that an experiment needs, print them, and write them to the receipt.
+
+    Raises:
+        HostError: a search fails. The others are finished first, and the receipt is not written.
+        StoreError: the receipt cannot be written.
+    """
+    found, failed = _search_all(ready)
+    _show(found)
+    if not failed:
+        _write(found, receipt)
+    _raise_last(failed)
+
+
+#: minheaps in MiB by platform, benchmark and runtime
+_Found = dict[tuple[str, str, str], int]
+
+
+def _search_all(ready: Ready) -> tuple[_Found, list[HostError]]:
+    """Return the minheaps, and the errors of searches that failed."""
+    from regatta.planner.minheaps import searches
+
+    found: _Found = {}
     failed: list[HostError] = []
     for host, benchmark, runtime in searches(ready.experiment, list(ready.hosts.values())):
         try:
@@ -68,20 +102,27 @@ def minheap(
             # Continue with the others: a search takes hours.
             failed.append(error)
             click.echo(f"minheap of {benchmark.label} on {runtime.name}: not found", err=True)
-    if as_json:
-        click.echo(json.dumps(summary(found)))
-    else:
-        several = len({platform for platform, _, _ in found}) > 1
-        for (platform, benchmark_label, runtime_name), heap_mib in found.items():
-            where = f" on {platform}" if several else ""
-            click.echo(f"{heap_mib:6d} MiB  {benchmark_label} on {runtime_name}{where}")
-        if not found:
-            click.echo("no benchmark of this spec needs a minheap")
-    if receipt and not failed:
-        write_preparation(receipt, {"minheaps": summary(found)})
-    if keep:
-        for path in _keep_minheaps(ready, reference, {key[1:]: heap for key, heap in found.items()}, replace):
-            click.echo(f"stored in {path}", err=True)
+    return found, failed
+
+
+def _show(found: _Found) -> None:
+    several = len({platform for platform, _, _ in found}) > 1
+    for (platform, benchmark_label, runtime_name), heap_mib in found.items():
+        where = f" on {platform}" if several else ""
+        click.echo(f"{heap_mib:6d} MiB  {benchmark_label} on {runtime_name}{where}")
+    if not found:
+        click.echo("no benchmark of this spec needs a minheap")
+
+
+def _write(found: _Found, receipt: Path) -> None:
+    from regatta.planner.minheaps import summary
+    from regatta.store.receipts import write_preparation
+
+    write_preparation(receipt, {"minheaps": summary(found)})
+
+
+def _raise_last(failed: list[HostError]) -> None:
+    """Print all errors but the last, and raise that one."""
     for earlier in failed[:-1]:
         click.echo(f"error: {earlier}", err=True)
     if failed:

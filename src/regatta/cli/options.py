@@ -101,6 +101,13 @@ class Ready:
     #: platform -> (benchmark label, runtime) -> MiB
     minheaps: dict[str, dict[tuple[str, str], int]]
 
+    def read_minheaps(self) -> None:
+        """Read the minheaps that are known now."""
+        from regatta.planner.minheaps import known_minheaps
+        from regatta.store.folder import minheap_dir
+
+        self.minheaps = known_minheaps(self.experiment, list(self.hosts.values()), minheap_dir(self.results))
+
     def crossings(self) -> dict[str, Crossing]:
         """Return host name -> its cells, after training runs.
 
@@ -138,27 +145,23 @@ def make_ready(spec: Path, results: Path | None, way: Wish) -> Ready:
         SpecError: the spec is invalid.
         HostError: a build fails, no runtime is available, or no host is ready.
     """
-    from regatta.fleet.preparing import make_hosts_ready
-    from regatta.planner.minheaps import known_minheaps
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec
-    from regatta.store.folder import minheap_dir
 
     home = find_home(spec)
     experiment = load_spec(spec, home)
-    results = results or Path(experiment.results_directory)
+    return make_ready_for(experiment, home, results or Path(experiment.results_directory), way)
+
+
+def make_ready_for(experiment: Experiment, home: Path, results: Path, way: Wish) -> Ready:
+    """Prepare the hosts of an experiment; see `make_ready`."""
+    from regatta.fleet.preparing import make_hosts_ready
+
     found = make_hosts_ready(experiment, home, way)
-    minheaps = known_minheaps(experiment, list(found.hosts.values()), minheap_dir(results))
-    return Ready(
-        experiment,
-        home,
-        results,
-        Folder(results / experiment.name),
-        found.hosts,
-        found.left_out,
-        found.agents,
-        minheaps,
-    )
+    folder = Folder(results / experiment.name)
+    ready = Ready(experiment, home, results, folder, found.hosts, found.left_out, found.agents, {})
+    ready.read_minheaps()
+    return ready
 
 
 def influx_settings() -> Settings:

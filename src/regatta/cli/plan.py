@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,35 +43,51 @@ def plan(spec: Path, results: Path | None, as_json: bool, way: Wish, write: bool
 
     Runtimes and programs decide which cells are possible, so this fetches and builds them first.
     """
-    from regatta.answers.spine.words import counted
+    ready = make_ready(spec, results, way)
+    planned = plan_hosts(ready)
+    if write:
+        click.echo(write_plans(ready, planned), err=True)
+        if not as_json:
+            return
+    value = _describe(ready, planned)
+    value["series"] = series_of(
+        ready, [cell for host_plan in planned.plans.values() for cell in host_plan.cells]
+    )
+    if as_json:
+        click.echo(json.dumps(value))
+    else:
+        _show(value, planned.plans, shown_rows)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The plans of an experiment, and the cells that cannot exist or are excluded."""
+
+    plans: Mapping[str, HostPlan]
+    #: label of a cell, the reason, and its host
+    impossible: list[tuple[str, str, str]]
+    excluded: int
+
+
+def plan_hosts(ready: Ready) -> Planned:
+    """Make the plans of all hosts that are ready.
+
+    Raises:
+        SpecError: a minheap is missing, or two alternatives are equal.
+        HostError: a training run fails on this machine.
+    """
     from regatta.planner.plan import plan_host
 
-    ready = make_ready(spec, results, way)
     with _said_when_long(ready):
         crossings = ready.crossings()
         plans = {
             name: plan_host(ready.experiment, ready.hosts[name], crossing)
             for name, crossing in crossings.items()
         }
-    refused = [
+    impossible = [
         (label, reason, name) for name, crossing in crossings.items() for label, reason in crossing.impossible
     ]
-    impossible = list(dict.fromkeys((label, reason) for label, reason, _ in refused))
-    if write:
-        with _said_when_long(ready):
-            write_plans(ready, plans, refused)
-        total = sum(p.row_count for p in plans.values())
-        most = "at most " if ready.experiment.stopping else ""
-        cells = sum(len(p.cells) for p in plans.values())
-        click.echo(f"planned {most}{counted(total, 'invocation')} of {counted(cells, 'cell')}", err=True)
-        if not as_json:
-            return
-    value = _describe(ready, plans, impossible, sum(c.excluded for c in crossings.values()))
-    value["series"] = series_of(ready, [cell for host_plan in plans.values() for cell in host_plan.cells])
-    if as_json:
-        click.echo(json.dumps(value))
-    else:
-        _show(value, plans, shown_rows)
+    return Planned(plans, impossible, sum(crossing.excluded for crossing in crossings.values()))
 
 
 @contextmanager
@@ -90,34 +107,42 @@ def _said_when_long(ready: Ready) -> Iterator[None]:
         timer.cancel()
 
 
-def write_plans(ready: Ready, plans: Mapping[str, HostPlan], refused: list[tuple[str, str, str]]) -> None:
-    """Write the plan for the runner. `refused`: (label, reason, host) of cells that cannot exist."""
+def write_plans(ready: Ready, planned: Planned) -> str:
+    """Write the plans for the runner, and return their size in words."""
+    from regatta.answers.spine.words import counted
     from regatta.fleet.plans import remove_other_plans, write_experiment, write_host_plan, write_runner
     from regatta.store.cells import describe_older_records
     from regatta.store.so_far import forget_so_far
 
-    ready.folder.refuse_newer_plans()
-    describe_older_records(ready.folder)
-    forget_so_far(ready.folder)
-    plan_ids = {name: write_host_plan(ready.folder, host_plan) for name, host_plan in plans.items()}
-    remove_other_plans(ready.folder, ready.experiment)
-    write_runner(ready.folder.runner)
-    write_experiment(ready.folder, ready.experiment, ready.hosts, refused, ready.left_out, plan_ids)
+    plans = planned.plans
+    with _said_when_long(ready):
+        ready.folder.refuse_newer_plans()
+        describe_older_records(ready.folder)
+        forget_so_far(ready.folder)
+        plan_ids = {name: write_host_plan(ready.folder, host_plan) for name, host_plan in plans.items()}
+        remove_other_plans(ready.folder, ready.experiment)
+        write_runner(ready.folder.runner)
+        write_experiment(
+            ready.folder, ready.experiment, ready.hosts, planned.impossible, ready.left_out, plan_ids
+        )
+    total = sum(p.row_count for p in plans.values())
+    most = "at most " if ready.experiment.stopping else ""
+    cells = sum(len(p.cells) for p in plans.values())
+    return f"planned {most}{counted(total, 'invocation')} of {counted(cells, 'cell')}"
 
 
-def _describe(
-    ready: Ready, plans: Mapping[str, HostPlan], impossible: list[tuple[str, str]], excluded: int
-) -> dict[str, Any]:
+def _describe(ready: Ready, planned: Planned) -> dict[str, Any]:
     from regatta.answers.spine.proposal import propose_rounds
     from regatta.host.journal.decisions import groups_of, planned_rounds, read_decisions, undecided_groups
     from regatta.store.progress import recorded_cells
 
+    plans = planned.plans
     limits = vars(ready.experiment.limits)
     recorded = recorded_cells(ready.folder, limits=dict.fromkeys(plans, limits))
     cells = []
     remaining_s = 0.0
     unknown = 0
-    planned: list[int] = []
+    all_rounds: list[int] = []
     to_repeat = 0
     undecided = adaptive = 0
     for host, host_plan in plans.items():
@@ -126,7 +151,7 @@ def _describe(
         adaptive += len(groups_of(header))
         undecided += len(undecided_groups(header, decisions))
         rounds_of = planned_rounds(header, decisions)
-        planned += rounds_of
+        all_rounds += rounds_of
         for cell, rounds in zip(host_plan.cells, rounds_of, strict=True):
             done = recorded.get((cell.host, cell.cell_id))
             count = min(done.invocations, rounds) if done else 0
@@ -151,7 +176,7 @@ def _describe(
                     "planned": rounds,
                 }
             )
-    invocations = sum(planned)
+    invocations = sum(all_rounds)
     measured = invocations - unknown
     if unknown and measured:
         known_s = [r.median_elapsed_s for r in recorded.values()]
@@ -174,8 +199,9 @@ def _describe(
         "proposal": propose_rounds(ready.experiment, plans, ready.folder),
         "segments": ready.experiment.segments,
         "blocks_a_round": {name: len(p.group_sizes) for name, p in plans.items()},
-        "excluded": excluded,
-        "impossible": [list(item) for item in impossible],
+        "excluded": planned.excluded,
+        # Once for all hosts with the same reason.
+        "impossible": [list(item) for item in dict.fromkeys(cell[:2] for cell in planned.impossible)],
         "remarks": remarks_on(ready),
         #: null before the first measured cell
         "remaining_s": remaining_s if measured or not unknown else None,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from regatta.cli.options import make_ready, spec_argument, spec_results_option, way_option
+from regatta.cli.options import Ready, make_ready, spec_argument, spec_results_option, way_option
 from regatta.host.errors import HostError
 from regatta.host.values.host import Wish
 
@@ -25,9 +25,21 @@ def provision(spec: Path, results: Path | None, way: Wish, receipt: Path | None)
 
     Unreachable and unfit hosts are reported, and the others continue. The exit code is then 3, unless --receipt is given.
     """
-    from regatta.store.receipts import write_preparation
-
     ready = make_ready(spec, results, way)
+    show_hosts(ready)
+    if receipt:
+        write_hosts(ready, way, receipt)
+    elif ready.left_out:
+        first, reason = next(iter(ready.left_out.items()))
+        raise HostError(
+            f"{len(ready.left_out)} of {len(ready.experiment.hosts)} hosts excluded",
+            "ready hosts",
+            f"{first}: {reason}",
+        )
+
+
+def show_hosts(ready: Ready) -> None:
+    """Print the hosts with their runtimes, and what is not available."""
     for name, host in ready.hosts.items():
         if len(ready.experiment.hosts) > 1:
             click.echo(f"{name} ({host.platform}, {host.facts.get('architecture', '')})")
@@ -42,28 +54,28 @@ def provision(spec: Path, results: Path | None, way: Wish, receipt: Path | None)
                     click.echo(f"    not {name_}: {refusal}")
         for runtime_name, reason in host.missing_runtimes.items():
             click.echo(f"unavailable: {runtime_name}: {reason}", err=True)
-    if receipt:
-        write_preparation(
-            receipt,
-            {
-                "hosts": {
-                    name: {
-                        "runtimes": {
-                            r.name: {"version": r.version, "identity": r.identity, "collectors": dict(r.collectors)}
-                            for r in host.runtimes.values()
-                        },
-                        "missing": dict(host.missing_runtimes),
-                    }
-                    for name, host in ready.hosts.items()
-                },
-                "left_out": ready.left_out,
-                "way": way,
+
+
+def write_hosts(ready: Ready, way: Wish, receipt: Path) -> None:
+    """Write the state of the hosts to a receipt.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    from regatta.store.receipts import write_preparation
+
+    hosts = {
+        name: {
+            "runtimes": {
+                runtime.name: {
+                    "version": runtime.version,
+                    "identity": runtime.identity,
+                    "collectors": dict(runtime.collectors),
+                }
+                for runtime in host.runtimes.values()
             },
-        )  # fmt: skip
-    elif ready.left_out:
-        first, reason = next(iter(ready.left_out.items()))
-        raise HostError(
-            f"{len(ready.left_out)} of {len(ready.experiment.hosts)} hosts excluded",
-            "ready hosts",
-            f"{first}: {reason}",
-        )
+            "missing": dict(host.missing_runtimes),
+        }
+        for name, host in ready.hosts.items()
+    }
+    write_preparation(receipt, {"hosts": hosts, "left_out": ready.left_out, "way": way})

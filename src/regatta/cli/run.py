@@ -42,7 +42,8 @@ def run(
     `snakemake --profile PROFILE --config spec=SPEC`.
     """
     from regatta.cli.analyze import analyze
-    from regatta.cli.workflow import run_workflow
+    from regatta.cli.tables import screen_width
+    from regatta.cli.workflow import Workflow, run_workflow
     from regatta.influx.settings import find_settings
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec
@@ -58,7 +59,9 @@ def run(
     code = 1
     try:
         try:
-            code = run_workflow(spec, folder, results, home, profile, retry_failed)
+            code = run_workflow(
+                Workflow(spec, experiment, results, home, profile, retry_failed, screen_width())
+            )
         except RegattaError as error:
             # What was measured is shown before what is wrong with it. The workflow verifies after its report.
             if error.exit_code == VerificationError.exit_code and folder.report.exists():

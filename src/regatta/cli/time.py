@@ -264,8 +264,7 @@ def time(
         ready, complete = measure(spec, results, runner)
         from regatta.answers.report.answer import answer_experiment
 
-        # The test of normality is only in JSON, and loads scipy.stats, which takes longer than the rest of the answer.
-        answer = answer_experiment(ready.folder.path, without=() if export == "json" else ("normality",))
+        answer = answer_experiment(ready.folder.path, detail=export == "json")
         if not complete:
             click.echo(stopped(answer, save is not None), err=True)
         runs_of = read_runs(ready.folder.path, ready.experiment.discarded_rounds)

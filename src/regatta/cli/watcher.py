@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 STAGES = {
+    "prepare": "preparing",
     "build": "building workloads",
     "provision": "fetching runtimes",
     "calibrate": "finding minheaps",

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from regatta.cli.handover import hand_over
@@ -20,6 +21,7 @@ from regatta.cli.watcher import Watcher
 from regatta.host.errors import HostError, Problem, RegattaError
 from regatta.host.files import locked
 from regatta.host.printable import Lines, printable, with_lines
+from regatta.host.values.experiment import Experiment
 from regatta.store.events import append_event, events_path, read_events
 from regatta.store.folder import Folder
 from regatta.store.receipts import (
@@ -62,9 +64,26 @@ def is_being_run(folder: Folder) -> bool:
         return True
 
 
-def run_workflow(
-    spec: Path, folder: Folder, results: Path, home: Path, profile: str, retry_failed: bool
-) -> int:
+@dataclass(frozen=True)
+class Workflow:
+    """A request to run the workflow of one spec."""
+
+    spec: Path
+    experiment: Experiment
+    results: Path
+    home: Path
+    profile: str
+    retry_failed: bool
+    #: columns of the screen that shows the answer
+    width: int
+
+    @property
+    def folder(self) -> Folder:
+        """Return the folder of the experiment."""
+        return Folder(self.results / self.experiment.name)
+
+
+def run_workflow(wanted: Workflow) -> int:
     """Run the workflow of one spec to its end.
 
     Returns:
@@ -74,22 +93,21 @@ def run_workflow(
         RegattaError: a job reported an error (its problems, its exit code), or Snakemake failed.
     """
     try:
-        with _only_one(folder) as lock:
-            return _run(spec, folder, results, home, profile, retry_failed, lock)
+        with _only_one(wanted.folder) as lock:
+            return _run(wanted, lock)
     except OSError as error:
         raise HostError(
-            str(folder.path), "a writable folder", str(error.strerror), "choose another with --results"
+            str(wanted.folder.path), "a writable folder", str(error.strerror), "choose another with --results"
         ) from error
 
 
-def _run(
-    spec: Path, folder: Folder, results: Path, home: Path, profile: str, retry_failed: bool, lock: int
-) -> int:
+def _run(wanted: Workflow, lock: int) -> int:
+    folder = wanted.folder
     folder.logs.mkdir(parents=True, exist_ok=True)
     errors = folder.logs / "errors.jsonl"
     errors.unlink(missing_ok=True)
-    withdraw_for_another_way(folder, profile)
-    if retry_failed:
+    withdraw_for_another_way(folder, wanted.profile)
+    if wanted.retry_failed:
         # Without receipts all segments are visited again; the journal determines the remaining work.
         withdraw_all_receipts(folder)
     else:
@@ -97,17 +115,17 @@ def _run(
         withdraw_receipts_of_perturbed_segments(folder)
     environment = {
         **os.environ,
-        "REGATTA_HOME": str(home),
+        "REGATTA_HOME": str(wanted.home),
         "REGATTA_ERRORS": str(errors.resolve()),
-        **hand_over(spec, results),
+        **hand_over(wanted.spec, wanted.experiment, wanted.results, wanted.width),
     }
-    if retry_failed:
+    if wanted.retry_failed:
         environment["REGATTA_RETRY_FAILED"] = "1"
     command = [
         sys.executable, "-m", "snakemake",
-        "--snakefile", str(home / "Snakefile"),
+        "--snakefile", str(wanted.home / "Snakefile"),
         "--directory", str(Path.cwd()),
-        "--profile", str(home / "configs" / "profiles" / profile),
+        "--profile", str(wanted.home / "configs" / "profiles" / wanted.profile),
         # Otherwise `profiles/default` next to the Snakefile or in the current folder replaces keys of that profile.
         "--workflow-profile", "none",
     ]  # fmt: skip

@@ -11,7 +11,6 @@ from __future__ import annotations
 import atexit
 import errno
 import functools
-import hashlib
 import os
 import shutil
 import tempfile
@@ -28,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from regatta.host.errors import StoreError
-from regatta.host.files import LARGEST_OBJECT_BYTES, locked, read_bounded, read_object, sync
+from regatta.host.files import locked, read_object, sync
 from regatta.host.journal.attempts import status_under
 from regatta.host.journal.decisions import DECISIONS, groups_of, planned_rounds, read_decisions
 from regatta.host.journal.journal import (
@@ -43,12 +42,12 @@ from regatta.store.cells import unplanned_cells
 from regatta.store.derived import EVENT_MEASURES
 from regatta.store.folder import Folder
 from regatta.store.seal import seal, sealed_marks
+from regatta.store.sources import fingerprint, plan_files
 from regatta.store.tables import (
     CELLS,
     DAMAGE,
     INVOCATIONS,
     ITERATIONS,
-    TABLES_VERSION,
     UNPLANNED_CELLS,
     cell_rows,
     invocation_rows,
@@ -353,25 +352,6 @@ def _write_vectors(experiment_dir: Path, new: _New) -> int:
     return int(rows.num_rows)
 
 
-def fingerprint(experiment_dir: Path) -> str:
-    """Hash the journal (names, sizes, times), the plans and decisions (contents), and the version of the tables."""
-    digest = hashlib.sha256(f"tables {TABLES_VERSION}\n{EVENT_MEASURES.fingerprint(experiment_dir)}".encode())
-    for path in [*journal_files(experiment_dir), *cell_files(experiment_dir)]:
-        stat = path.stat()
-        digest.update(f"{path.relative_to(experiment_dir)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
-    decisions = sorted((experiment_dir / "journal").glob(f"*/{DECISIONS}"))
-    for path in [*_plan_files(experiment_dir), *decisions]:
-        # By content, because every `regatta run` rewrites its plan, mostly unchanged.
-        try:
-            content = hashlib.sha256(read_bounded(path, LARGEST_OBJECT_BYTES)).hexdigest()
-        except OSError as error:
-            raise StoreError(
-                str(path), "a readable file", str(error), "run `regatta run` with its spec"
-            ) from error
-        digest.update(f"{path.relative_to(experiment_dir)} {content}\n".encode())
-    return digest.hexdigest()[:16]
-
-
 def _write_records(experiment_dir: Path, new: _New, progress: Progress | None) -> tuple[int, int, int]:
     written = measured = damaged = 0
     batch: list[Record] = []
@@ -433,20 +413,16 @@ def _journal(experiment_dir: Path, directory: Path, progress: Progress | None) -
         passed(size)
 
 
-def _plan_files(experiment_dir: Path) -> list[Path]:
-    return sorted((experiment_dir / "plan").glob("*/plan.json"))
-
-
 def _limits(experiment_dir: Path) -> dict[str, Any]:
     """Return the limits of perturbation in the plan of each host. `_write_cells` reports unreadable plans."""
-    return {path.parent.name: read_object(path).get("limits") for path in _plan_files(experiment_dir)}
+    return {path.parent.name: read_object(path).get("limits") for path in plan_files(experiment_dir)}
 
 
 def _write_cells(experiment_dir: Path, new: _New) -> int:
     count = 0
     folder = Folder(experiment_dir)
     with new.table("cells") as writer:
-        for plan_path in _plan_files(experiment_dir):
+        for plan_path in plan_files(experiment_dir):
             try:
                 plan = folder.host_header(plan_path.parent.name)
                 rows = cell_rows(plan, _planned_invocations(experiment_dir, plan_path, plan))

@@ -12,9 +12,6 @@ from regatta.host.values.experiment import SUMMARIES
 from regatta.host.values.record import Record
 from regatta.store.columns import INVOCATION_COLUMNS, canonical_json
 
-#: Part of the fingerprint of the database. Increase it when a column changes, to rebuild old databases.
-TABLES_VERSION = 6
-
 _TEXT, _INT, _FLOAT = pa.string(), pa.int64(), pa.float64()
 _TYPES: dict[Kind, pa.DataType] = {
     "text": _TEXT,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 from pathlib import Path
 
@@ -11,8 +13,18 @@ from hypothesis import strategies as st
 from snakemake.cli import parse_config
 from snakemake.io import contains_wildcard
 
-from regatta.cli.handover import hand_over, path_for_snakemake, wanted_results, wanted_specs
+from helpers.experiments.small_experiments import HOME
+from regatta.cli.handover import (
+    hand_over,
+    handed_experiment,
+    handed_width,
+    path_for_snakemake,
+    wanted_results,
+    wanted_specs,
+)
 from regatta.host.errors import SpecError
+from regatta.host.values.experiment import Experiment
+from regatta.spec.load import load_spec
 
 NAMES = [
     "é",
@@ -37,11 +49,60 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.fixture(scope="module")
+def experiment() -> Experiment:
+    return load_spec(HOME / "configs" / "experiments" / "demo.yml", HOME)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((HOME / "configs" / "experiments").glob("*.yml")), ids=lambda p: p.stem
+)
+def test_an_experiment_that_is_handed_over_arrives_unchanged(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = load_spec(path, HOME)
+    for key, value in hand_over(path, read, Path("results"), 72).items():
+        monkeypatch.setenv(key, value)
+    monkeypatch.setattr("regatta.spec.load.load_spec", lambda *_: pytest.fail("read again"))
+    handed = handed_experiment(path, HOME)
+    assert handed == read
+    # The fingerprint of the inputs of a plan has the repr.
+    assert repr(handed) == repr(read)
+    assert handed_width() == 72
+
+
+@pytest.mark.parametrize("damage", ["gone", "torn", "another spec", "another version"])
+def test_an_experiment_that_does_not_arrive_is_read_from_its_spec(
+    damage: str, experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = Path(experiment.spec_path)
+    variables = hand_over(spec, experiment, Path("results"), 100)
+    for key, value in variables.items():
+        monkeypatch.setenv(key, value)
+    (file,) = Path("results").rglob("handed-over.json")
+    if damage == "gone":
+        file.unlink()
+    elif damage == "torn":
+        file.write_bytes(file.read_bytes()[:-20])
+    elif damage == "another spec":
+        file.write_text(json.dumps({**dataclasses.asdict(experiment), "spec_path": "other.yml"}))
+    else:
+        file.write_text(json.dumps({**dataclasses.asdict(experiment), "new": 1}))
+    read = dataclasses.replace(experiment, question="as read now")
+    monkeypatch.setattr("regatta.spec.load.load_spec", lambda *_: read)
+    assert handed_experiment(spec, HOME) is read
+
+
+def test_without_regatta_run_the_answer_is_as_wide_as_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("REGATTA_RUN_WIDTH", raising=False)
+    assert handed_width() == 100
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_what_regatta_run_hands_over_arrives_as_the_same_folder(
-    name: str, monkeypatch: pytest.MonkeyPatch
+    name: str, experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for key, value in hand_over(Path(name), Path(name)).items():
+    for key, value in hand_over(Path(name), experiment, Path(name), 100).items():
         monkeypatch.setenv(key, value)
     results = wanted_results({"experiments": ["other.yml"]}, ["other"])
     assert os.path.abspath(results) == os.path.abspath(name)
@@ -84,9 +145,11 @@ def test_no_folder_becomes_a_wildcard(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a\\b", "why?"])
-def test_a_folder_where_no_database_can_lie_is_refused_before_anything_is_measured(name: str) -> None:
+def test_a_folder_where_no_database_can_lie_is_refused_before_anything_is_measured(
+    name: str, experiment: Experiment
+) -> None:
     with pytest.raises(SpecError):
-        hand_over(Path("spec.yml"), Path(name))
+        hand_over(Path("spec.yml"), experiment, Path(name), 100)
     with pytest.raises(SpecError):
         wanted_results(parse_config([f"results={name}"]), ["results"])
     with pytest.raises(SpecError):

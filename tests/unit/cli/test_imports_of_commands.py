@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from helpers.experiments.small_experiments import HOME
+from helpers.synthetic_journal import native, record, write_experiment
 
 #: seconds together
 HEAVY = ("duckdb", "jinja2", "numpy", "plotly", "pyarrow", "pydantic", "rich", "ruamel", "scipy", "snakemake")
@@ -44,6 +45,12 @@ def test_a_verdict_that_is_read_again_imports_no_heavy_library(tmp_path: Path) -
     }  # fmt: skip
     (tmp_path / "verify.json").write_text(json.dumps(verdict))
     assert _imported("verify", "--verdict", str(tmp_path / "verify.json")) & set(HEAVY) == set()
+
+
+def test_an_answer_that_is_kept_is_shown_without_any_heavy_library(tmp_path: Path) -> None:
+    folder = write_experiment(tmp_path / "e", [native()], [record(native(), 0, [1e9])], 1)
+    assert set(HEAVY) & _imported("analyze", str(folder)) > {"duckdb", "numpy"}
+    assert set(HEAVY) & _imported("analyze", str(folder)) == set()
 
 
 def test_a_plan_imports_no_library_of_the_analysis(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ def answer_experiment(
     method: str = REGATTA,
     random_hosts: bool = False,
     anova_type: int = 2,
-    without: Collection[str] = (),
+    detail: bool = True,
 ) -> Answer:
     """Answer an experiment from its records.
 
@@ -41,7 +41,7 @@ def answer_experiment(
             paper.
         random_hosts: treat the hosts as a random sample, so that results over hosts apply to similar hosts.
         anova_type: type of the sums of squares over all factors: 1, 2 or 3.
-        without: keys of topics that are not computed.
+        detail: compute the topics that take long and are not on the first screen.
 
     Returns:
         Cells with their intervals, comparisons with the baseline, families of collectors, failures, and the result and
@@ -59,7 +59,7 @@ def answer_experiment(
         )
         topics = {
             topic.key: topic.empty
-            if topic.compute is None or topic.key in without
+            if topic.compute is None or (topic.detail and not detail)
             else topic.compute(context)
             for topic in registry.TOPICS
         }

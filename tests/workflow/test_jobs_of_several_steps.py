@@ -1,4 +1,4 @@
-"""The steps after the measurements: one process, and as resumable and as informative as four."""
+"""The steps before and after the measurements: one process each, and as resumable and as informative as four."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from helpers.experiments.small_experiments import SmallExperiment
 from regatta.store.events import events_path, read_events
 
 STEPS = ("verify", "ingest", "analyse", "report")
+PREPARATION = ("build", "provision", "minheap", "plan")
 
-#: kills `regatta finish` when it opens the log of a step, so between two steps
+#: kills a job when it opens the log of a step, so between two steps
 _KILLER = """
 import os, signal, sys
 
 def look(event, arguments):
     wanted = os.environ.get("KILL_AT")
-    if wanted and event == "open" and "finish" in sys.argv and str(arguments[0]).endswith(f"/{wanted}.log"):
+    if wanted and event == "open" and {"prepare", "finish"} & set(sys.argv) and str(arguments[0]).endswith(f"/{wanted}.log"):
         os.kill(os.getpid(), signal.SIGKILL)
 
 sys.addaudithook(look)
@@ -42,6 +43,21 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> SmallExperiment:
 
 def _logs(small: SmallExperiment) -> list[str]:
     return [str(small.folder.logs / f"{step}.log") for step in STEPS]
+
+
+def test_a_run_that_is_killed_before_it_measures_keeps_the_steps_that_ended(
+    small: SmallExperiment,
+) -> None:
+    receipts = small.folder.receipts
+    made = [*(receipts / f"{step}.json" for step in PREPARATION[:-1]), small.folder.experiment]
+    for at, step in enumerate(PREPARATION):
+        small.environment["KILL_AT"] = step
+        done = small.regatta("run", "spec.yml")
+        assert done.returncode == 3, done.stderr
+        # What the steps before have made stays.
+        assert [path.exists() for path in made] == [place < at for place in range(len(made))]
+    kinds = [event.kind for event in read_events(events_path(small.folder.path))]
+    assert kinds.count("provisioned") == len(("minheap", "plan"))
 
 
 def test_a_run_that_is_killed_between_any_two_steps_continues_with_the_same_command(
