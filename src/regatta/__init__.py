@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RegattaError", "Results", "StoreError", "__version__", "open"]
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 #: public name -> its module and its name there; loaded at first use
 _LAZY = {
