@@ -29,7 +29,7 @@ from regatta.models.cli.named_vectors import (
 if TYPE_CHECKING:
     from regatta.models.predict.forecast import Forecast
     from regatta.models.predict.predictions import Replaced, Request, RequestedApplication
-    from regatta.models.predict.what_if import Change, CountChange
+    from regatta.models.predict.what_if import Change
     from regatta.models.vectors.sources import Sources
     from regatta.models.vectors.values import ApplicationVector
 
@@ -239,7 +239,7 @@ def _check_ingest(changes: Sequence[str], sources: Sources) -> None:
         sources.refuse("--ingest", "predictions with unchanged costs and counts, without --what-if", got, fix)
 
 
-def _changes(given: Sequence[str], sources: Sources) -> tuple[dict[str, Change], dict[str, CountChange]]:
+def _changes(given: Sequence[str], sources: Sources) -> tuple[dict[str, Change], dict[str, Change]]:
     """Return the changes of costs and those of counts, by primitive."""
     from regatta.models.predict.what_if import COUNT, parse_change, parse_count_change
 

@@ -1,4 +1,7 @@
-"""Errors of predicted ratios of pairs of systems, compared with the errors of a benchmark score."""
+"""How far predictions can be trusted: errors of ratios, the explained part of a measured time, costs beyond their range.
+
+Errors of predicted ratios of pairs of systems are compared with the errors of a benchmark score.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regatta.models.predict.forecast import PairForecast, Verdict
-from regatta.models.vectors.values import Value
+from regatta.models.predict.forecast import Beyond, PairForecast, Verdict
+from regatta.models.predict.prediction import uses
+from regatta.models.vectors.costs import arguments_of, evaluate, parts_of_count
+from regatta.models.vectors.measured import PROCESSOR_SHARE
+from regatta.models.vectors.sums import ratio, uncertain
+from regatta.models.vectors.values import ApplicationVector, PrimitiveCost, SystemVector, TableCost, Value
 
 
 @dataclass(frozen=True)
@@ -92,3 +99,106 @@ def _accuracy(
 def _contains(interval: Value, value: float) -> bool:
     # A ratio without an upper end is unbounded there.
     return interval.low <= value and not value > interval.high
+
+
+# Explained time
+
+
+#: a vector that explains less omits most of the time, and causes a warning
+LITTLE = 0.5
+#: below this share the costs include time of other processes or of a quota
+_OWN = 0.9
+
+
+def shared_processor(system: SystemVector) -> str:
+    """Return why the costs of a system do not compare with measured processor time; "" if they do or the share is unknown.
+
+    Costs are elapsed time. Under a quota, or where client and server share a processor, elapsed time exceeds processor time.
+    """
+    try:
+        share = float(system.provenance.get(PROCESSOR_SHARE, ""))
+    except ValueError:
+        return ""
+    if not 0.0 < share < _OWN:
+        return ""
+    return f"costs on {system.name} are elapsed times with the processor available for {100 * share:.0f} % of the time"
+
+
+def coverage(predicted: Value, measured: Value) -> tuple[str, str]:
+    """Describe which part of the measured kernel time a vector explains: above 1 if the prediction exceeds the measurement.
+
+    Args:
+        predicted: the part that the vector covers (`Prediction.kernel`).
+        measured: the same time as measured, in the same unit.
+
+    Returns:
+        a sentence; and why the prediction is unreliable, "" if it explains enough.
+    """
+    share = ratio(uncertain(predicted, "predicted"), uncertain(measured, "measured"))
+    if not math.isfinite(share.value):
+        reason = predicted.reason or measured.reason or "not measured"
+        return f"Explained kernel time: undefined ({reason}).", ""
+    percent = f"{100 * share.value:.0f} %"
+    interval = (
+        "" if math.isnan(share.low + share.high) else f" [{100 * share.low:.0f}, {100 * share.high:.0f}]"
+    )
+    words = f"Explained: {percent}{interval} of the measured kernel time."
+    if share.low > 1.0:
+        words += " The prediction exceeds the measurement."
+    warning = ""
+    if share.value < LITTLE:
+        warning = (
+            f"The vector explains only {percent} of the measured kernel time. For the rest, rank and ratio are unknown."
+            " Possible causes: calls without a primitive, or costs that rise under load."
+        )
+    return words, warning
+
+
+# Extrapolated costs
+
+
+def measured_ranges(primitive: PrimitiveCost) -> Mapping[str, tuple[float, float]]:
+    """Return argument -> its measured range, without arguments of unknown range.
+
+    The range of a table follows from its points.
+    """
+    cost = primitive.cost
+    if not isinstance(cost, TableCost):
+        return primitive.measured
+    axes = zip(cost.arguments, zip(*(point.at for point in cost.points), strict=True), strict=True)
+    return {name: (min(axis), max(axis)) for name, axis in axes}
+
+
+def beyond(application: ApplicationVector, system: SystemVector) -> tuple[Beyond, ...]:
+    """Return the uses of costs outside of the measured range, one per primitive and argument, the largest time first.
+
+    Args:
+        application: its vector; of a distribution each part is checked.
+        system: its vector. An argument without a range is unlimited.
+
+    Raises:
+        RegattaError: an argument is missing.
+    """
+    times: dict[tuple[str, str], float] = {}
+    used: dict[tuple[str, str], tuple[float, float]] = {}
+    known: dict[tuple[str, str], tuple[float, float]] = {}
+    for use in uses(application, system):
+        if use.primitive is None or use.counts_nothing:
+            continue
+        ranges = measured_ranges(use.primitive)
+        for share, arguments in parts_of_count(use.count):
+            for name in arguments_of(use.primitive.cost):
+                low, high = ranges.get(name, (arguments[name], arguments[name]))
+                if low <= arguments[name] <= high:
+                    continue
+                at = use.count.primitive, name
+                cost = evaluate(use.primitive.cost, arguments).value * use.factor
+                times[at] = times.get(at, 0.0) + use.count.count.value * share * cost
+                least, largest = used.get(at, (arguments[name], arguments[name]))
+                used[at] = min(least, arguments[name]), max(largest, arguments[name])
+                known[at] = low, high
+    found = (
+        Beyond(*at, *known[at], *used[at], time)
+        for at, time in sorted(times.items(), key=lambda item: -item[1])
+    )
+    return tuple(found)

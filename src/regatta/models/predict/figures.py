@@ -6,21 +6,22 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from regatta.figures.axes import LOG_FROM, Figure, Trace, axis, layout, log_axis, row_label
+from regatta.figures.axes import LOG_FROM, Figure, Group, Trace, axis, layout, log_axis, row_label
 from regatta.figures.looks import HUES, MARKS, LegendEntry, Look
 from regatta.figures.text import Scale, hover, shorten, show_ends, show_ratio, tidy
 from regatta.models.predict.forecast import ApplicationForecast, Forecast, SpeedUp, SystemForecast
-from regatta.models.predict.relative_speeds import ApplicationSpeeds
+from regatta.models.predict.runtimes import ApplicationSpeeds
 from regatta.models.predict.tables import (
     WORDS,
     Shown,
     compared_by,
+    group_words,
     measured_of,
     predicted_of,
     scale_of,
     shown_by,
 )
-from regatta.models.vectors.values import Contribution, Value
+from regatta.models.vectors.values import Value
 
 _ROW_PX, _FRAME_PX = 44, 84
 #: in a row of ratios: the room of its label, and from one point to the next
@@ -29,18 +30,22 @@ _SQUARE_PX = 420
 _MEASURED = Look("@ink", "circle", "solid")
 _PREDICTED = Look("@c0", "diamond", "solid")
 _KERNEL = Look("@c1", "diamond", "solid")
-_USER_LOOK = Look("@muted", "square", "solid")
-_OTHERS = "@c7"
+
+
+def _square(colour: str) -> Look:
+    return Look(colour, "square", "solid")
+
+
+#: the piece of a bar that is in no primitive
+OWN_CODE = "application in user mode"
 #: Above this ratio, a linear axis does not separate the points of fast and slow applications or systems.
 _LOG_FROM = 4.0
-#: entries with a separate color; the others share one
-_ENTRIES = HUES - 1
 
 
 # Ranking
 
 
-def ranking_figure(one: ApplicationForecast) -> Figure:
+def ranking_group(one: ApplicationForecast) -> Group:
     """Draw one row per system: predicted and measured time of one quantity, with their intervals."""
     what = shown_by(one)
     numbers = [number for system in one.systems for number in _both(system, what)]
@@ -55,119 +60,102 @@ def ranking_figure(one: ApplicationForecast) -> Figure:
         labels.append(row_label(y + 0.24, scale.with_unit(predicted.value), side="right"))
         traces += _point(predicted, y + 0.08, scale, _PREDICTED, f"{system.system}: predicted")
         traces += _point(measured, y - 0.14, scale, _MEASURED, f"{system.system}: measured")
-    return Figure(
-        "",
-        int(_FRAME_PX + _ROW_PX * -y),
-        traces,
-        layout(
-            _time_axis(f"{WORDS[what]} per {one.application.per}", numbers, scale),
-            axis(range=[y - 0.5, 0.1], visible=False),
-            annotations=labels,
-        ),
-    )
+    x = _time_axis(f"{WORDS[what]} per {one.application.per}", numbers, scale)
+    y_axis = axis(range=[y - 0.5, 0.1], visible=False)
+    figure = Figure("", int(_FRAME_PX + _ROW_PX * -y), traces, layout(x, y_axis, annotations=labels))
+    legend = [LegendEntry("predicted", _PREDICTED)]
+    if any(math.isfinite(measured_of(system, what).value) for system in one.systems):
+        legend.append(LegendEntry("measured", _MEASURED))
+    return Group(_title(one), [figure], legend, "; ".join(group_words(one)))
 
 
-def ranking_legend(one: ApplicationForecast) -> list[LegendEntry]:
-    """Return the legend of the marks."""
-    what = shown_by(one)
-    measured = any(math.isfinite(measured_of(system, what).value) for system in one.systems)
-    entries = [LegendEntry("predicted", _PREDICTED)]
-    return [*entries, LegendEntry("measured", _MEASURED)] if measured else entries
+def _title(one: ApplicationForecast) -> str:
+    return f"{one.application.name}, per {one.application.per}"
 
 
 # Contributions
 
 
-class EntryLooks:
-    """Assigns colors to the primitives of an application: one for each of the largest, one shared by the others."""
+@dataclass(frozen=True)
+class Pieces:
+    """The pieces of the bars of an application: its largest primitives, the others together, and its own code."""
 
-    def __init__(self, one: ApplicationForecast) -> None:
-        largest: dict[str, float] = {}
-        for system in one.systems:
-            for row in system.prediction.contributions:
-                time = row.time.value
-                if math.isfinite(time):
-                    largest[row.primitive] = largest.get(row.primitive, 0.0) + time
-        names = sorted(largest, key=lambda name: -largest[name])
-        shown = names if len(names) <= HUES else names[:_ENTRIES]
-        self._looks = {name: Look(f"@c{place}", "square", "solid") for place, name in enumerate(shown)}
-        self._others = names[len(shown) :]
-        self._has_user = any(
-            system.elapsed.value > system.prediction.time.value * (1 + 1e-9) for system in one.systems
-        )
+    names: tuple[str, ...]
+    others: tuple[str, ...]
+    has_own_code: bool
 
-    def legend(self) -> list[LegendEntry]:
-        """Return the entries in the order of the pieces of the bars."""
-        entries = [LegendEntry(name, look) for name, look in self._looks.items()]
-        if self._others:
-            entries.append(LegendEntry(f"{len(self._others)} others", Look(_OTHERS, "square", "solid")))
-        if self._has_user:
-            entries.append(LegendEntry("application in user mode", _USER_LOOK))
-        return entries
+    @classmethod
+    def of(cls, systems: Sequence[SystemForecast], most: int) -> Pieces:
+        """Return the pieces; `most`: primitives and others."""
+        whole: dict[str, float] = {}
+        for system in systems:
+            for name, time in system.prediction.times.items():
+                whole[name] = whole.get(name, 0.0) + time
+        names = sorted((name for name, time in whole.items() if time > 0.0), key=lambda name: -whole[name])
+        shown = len(names) if len(names) <= most else most - 1
+        return cls(tuple(names[:shown]), tuple(names[shown:]), any(one.own_code for one in systems))
 
-    def pieces(self, system: SystemForecast) -> list[tuple[str, str, float]]:
-        """Return name, color and time in ns of each piece of a system's bar."""
-        rows = system.prediction.contributions
-        found = []
-        for name, look in self._looks.items():
-            found.append((name, look.colour, _sum(row for row in rows if row.primitive == name)))
-        if self._others:
-            own = _sum(row for row in rows if row.primitive in self._others)
-            found.append((", ".join(self._others), _OTHERS, own))
-        if self._has_user:
-            rest = system.elapsed.value - system.prediction.time.value
-            found.append(("application in user mode", _USER_LOOK.colour, max(0.0, rest)))
-        return found
+    @property
+    def labels(self) -> list[str]:
+        """Return the name of each piece."""
+        others = [", ".join(self.others)] if self.others else []
+        return [*self.names, *others, *([OWN_CODE] if self.has_own_code else [])]
+
+    def times(self, system: SystemForecast) -> list[float]:
+        """Return the time of each piece on a system, in ns."""
+        times = system.prediction.times
+        others = [math.fsum(times.get(name, 0.0) for name in self.others)] if self.others else []
+        own = [system.own_code] if self.has_own_code else []
+        return [*(times.get(name, 0.0) for name in self.names), *others, *own]
 
 
-def _sum(rows: Iterable[Contribution]) -> float:
-    return math.fsum(row.time.value for row in rows if math.isfinite(row.time.value))
+def _pieces_legend(pieces: Pieces) -> list[LegendEntry]:
+    """Return the legend of the pieces, in their order in the bars: a color for each primitive, one for the others."""
+    looks = [LegendEntry(name, _square(f"@c{place}")) for place, name in enumerate(pieces.names)]
+    if pieces.others:
+        looks.append(LegendEntry(f"{len(pieces.others)} others", _square(f"@c{HUES - 1}")))
+    return [*looks, LegendEntry(OWN_CODE, _square("@muted"))] if pieces.has_own_code else looks
 
 
-def contribution_figure(one: ApplicationForecast, looks: EntryLooks) -> Figure:
+def contribution_group(one: ApplicationForecast) -> Group:
     """Draw one stacked bar per system, with the time of each primitive."""
+    pieces = Pieces.of(one.systems, HUES)
+    legend = _pieces_legend(pieces)
     scale = scale_of(system.elapsed for system in one.systems)
-    by_system = [looks.pieces(system) for system in one.systems]
+    times = [pieces.times(system) for system in one.systems]
     count = len(one.systems)
     places = [-(number + 1.0) for number in range(count)]
     traces: list[Trace] = []
-    for number in range(len(by_system[0]) if by_system else 0):
-        pieces = [pieces[number] for pieces in by_system]
-        totals = [system.elapsed.value for system in one.systems]
+    for at, (label, entry) in enumerate(zip(pieces.labels, legend, strict=True)):
+        texts = []
+        for system, own in zip(one.systems, times, strict=True):
+            total = system.elapsed.value
+            share = f"{scale.with_unit(own[at])}, {100 * own[at] / total:.1f} %" if total > 0 else ""
+            texts.append(hover(system.system, label, share))
         traces.append(
             {
                 "type": "bar", "orientation": "h", "width": 0.42,
-                "x": [scale.tidy(time) for _, _, time in pieces],
+                "x": [scale.tidy(own[at]) for own in times],
                 "y": [place - 0.12 for place in places],
-                "marker": {"color": pieces[0][1], "line": {"width": 0.5, "color": "@paper"}},
+                "marker": {"color": entry.look.colour, "line": {"width": 0.5, "color": "@paper"}},
                 "hoverinfo": "text",
-                "hovertext": [
-                    hover(system.system, name, f"{scale.with_unit(time)}, {100 * time / total:.1f} %" if total > 0 else "")
-                    for system, (name, _, time), total in zip(one.systems, pieces, totals, strict=True)
-                ],
+                "hovertext": texts,
             }
         )  # fmt: skip
     labels = []
     for place, system in zip(places, one.systems, strict=True):
         labels.append(row_label(place + 0.14, shorten(system.system)))
         labels.append(row_label(place + 0.14, scale.with_unit(system.elapsed.value), side="right"))
-    return Figure(
-        "",
-        _FRAME_PX + _ROW_PX * count,
-        traces,
-        layout(
-            axis(f"predicted time per {one.application.per} ({scale.unit})", rangemode="tozero"),
-            axis(range=[-count - 0.5, -0.4], visible=False),
-            barmode="stack",
-            annotations=labels,
-        ),
-    )
+    x = axis(f"predicted time per {one.application.per} ({scale.unit})", rangemode="tozero")
+    y = axis(range=[-count - 0.5, -0.4], visible=False)
+    drawn = layout(x, y, barmode="stack", annotations=labels)
+    return Group(_title(one), [Figure("", _FRAME_PX + _ROW_PX * count, traces, drawn)], legend)
 
 
 # Predicted against measured
 
 
-def accuracy_figure(forecast: Forecast, what: Shown) -> Figure | None:
+def accuracy_group(forecast: Forecast, what: Shown) -> Group | None:
     """Draw a point for each application and system with a measured quantity; None without points."""
     pairs = [
         (one, system, *_both(system, what))
@@ -196,15 +184,9 @@ def accuracy_figure(forecast: Forecast, what: Shown) -> Figure | None:
         traces.append(trace)
     x = _time_axis(f"measured {WORDS[what]}", numbers, scale, _LOG_FROM)
     y = _time_axis(f"predicted {WORDS[what]}", numbers, scale, _LOG_FROM)
-    return Figure("", _SQUARE_PX, traces, layout(x, y))
-
-
-def accuracy_legend(forecast: Forecast) -> list[LegendEntry]:
-    """Return one entry per application, if there are several."""
-    names = [one.application.name for one in forecast.applications]
-    return (
-        [LegendEntry(name, _application_look(at)) for at, name in enumerate(names)] if len(names) > 1 else []
-    )
+    legend = [LegendEntry(name, _application_look(at)) for at, name in enumerate(names)]
+    figure = Figure("", _SQUARE_PX, traces, layout(x, y))
+    return Group(f"Predicted and measured {WORDS[what]}", [figure], legend if len(names) > 1 else [])
 
 
 def _application_look(number: int) -> Look:
@@ -241,45 +223,30 @@ def _marker(x: Value, y: Value, scale: Scale, look: Look) -> Trace:
 _SPEED_UP_LOOKS = {
     "kernel time (r)": _KERNEL,
     "constant user time (r')": _PREDICTED,
-    "measured user times": Look("@c2", "square", "solid"),
+    "measured user times": _square("@c2"),
     "measured": _MEASURED,
 }
 
 
-def speed_up_figure(speed_ups: Sequence[SpeedUp]) -> Figure:
+def speed_up_group(speed_ups: Iterable[SpeedUp]) -> Group:
     """Draw one row per system: r, r' and the measured speed-up."""
-    return _ratio_figure("speedup", _speed_up_rows(speed_ups), _SPEED_UP_LOOKS)
-
-
-def speed_up_legend(speed_ups: Sequence[SpeedUp]) -> list[LegendEntry]:
-    """Return the legend of the speed-up variants that have a value."""
-    return _ratio_legend(_speed_up_rows(speed_ups), _SPEED_UP_LOOKS)
-
-
-def _speed_up_rows(speed_ups: Iterable[SpeedUp]) -> list[_Row]:
-    return [
+    rows = [
         _Row(one.system, one.best, (one.kernel, one.with_user, one.own_user, one.measured))
         for one in speed_ups
     ]
+    return _ratios("Speedup by system", "speedup", rows, _SPEED_UP_LOOKS)
 
 
 # Relative speeds
 
-_SPEED_LOOKS = {"predicted": _PREDICTED, "measured": _MEASURED, "by score": Look("@c2", "square", "solid")}
+_SPEED_LOOKS = {"predicted": _PREDICTED, "measured": _MEASURED, "by score": _square("@c2")}
 
 
-def speed_figure(found: ApplicationSpeeds) -> Figure:
+def speed_group(found: ApplicationSpeeds) -> Group:
     """Draw one row per system: its predicted and measured speed, and that by the score. The reference is the line at 1."""
-    return _ratio_figure("relative speed", _speed_rows(found), _SPEED_LOOKS, _LOG_FROM)
-
-
-def speed_legend(found: ApplicationSpeeds) -> list[LegendEntry]:
-    """Return the legend of the speeds that have a value."""
-    return _ratio_legend(_speed_rows(found), _SPEED_LOOKS)
-
-
-def _speed_rows(found: ApplicationSpeeds) -> list[_Row]:
-    return [_Row(one.system, one.predicted, (one.predicted, one.measured, one.score)) for one in found.speeds]
+    rows = [_Row(one.system, one.predicted, (one.predicted, one.measured, one.score)) for one in found.speeds]
+    title = f"{found.application}: speed relative to {found.reference}"
+    return _ratios(title, "relative speed", rows, _SPEED_LOOKS, _LOG_FROM)
 
 
 # Rows of ratios
@@ -296,11 +263,12 @@ class _Row:
     variants: tuple[Value, ...]
 
 
-def _ratio_figure(
-    title: str, rows: Sequence[_Row], looks: Mapping[str, Look], log_from: float = LOG_FROM
-) -> Figure:
-    """Draw one row per system with a point for each variant, and a dashed line at 1."""
-    drawn = _drawn(rows, looks)
+def _ratios(
+    title: str, what: str, rows: Sequence[_Row], looks: Mapping[str, Look], log_from: float = LOG_FROM
+) -> Group:
+    """Draw one row per system with a point for each variant that has a value in a row, and a dashed line at 1."""
+    there = {at for row in rows for at, number in enumerate(row.variants) if math.isfinite(number.value)}
+    drawn = {at: name for at, name in enumerate(looks) if at in there}
     row_px = _LABEL_PX + _POINT_PX * (len(drawn) + 1)
     traces: list[Trace] = []
     labels = []
@@ -317,20 +285,11 @@ def _ratio_figure(
         "line": {"color": "@ink", "width": 1, "dash": "dash"},
     }  # fmt: skip
     numbers = [Value.exact(1.0), *(number for row in rows for number in row.variants)]
-    x = _time_axis(title, numbers, _PLAIN, log_from)
+    x = _time_axis(what, numbers, _PLAIN, log_from)
     y_axis = axis(range=[-len(rows), 0], visible=False)
     height = _FRAME_PX + row_px * len(rows)
-    return Figure("", height, [line, *traces], layout(x, y_axis, annotations=labels))
-
-
-def _ratio_legend(rows: Sequence[_Row], looks: Mapping[str, Look]) -> list[LegendEntry]:
-    return [LegendEntry(name, looks[name]) for name in _drawn(rows, looks).values()]
-
-
-def _drawn(rows: Iterable[_Row], looks: Iterable[str]) -> dict[int, str]:
-    """Return the places and names of the variants that have a value in a row."""
-    there = {at for row in rows for at, number in enumerate(row.variants) if math.isfinite(number.value)}
-    return {at: name for at, name in enumerate(looks) if at in there}
+    figure = Figure("", height, [line, *traces], layout(x, y_axis, annotations=labels))
+    return Group(title, [figure], [LegendEntry(name, looks[name]) for name in drawn.values()])
 
 
 # Shared by the figures

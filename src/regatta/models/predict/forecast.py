@@ -60,6 +60,12 @@ class SystemForecast:
     beyond: tuple[Beyond, ...] = ()
 
     @property
+    def own_code(self) -> float:
+        """Return the part of the elapsed time that is not in primitives, in ns; 0 if it is rounding."""
+        own = self.elapsed.value - self.prediction.time.value
+        return own if own > 1e-9 * self.elapsed.value else 0.0
+
+    @property
     def explained(self) -> float:
         """Return the part of the measured kernel time that the vector explains; NaN without a measurement."""
         return self.ratios["kernel"].value if "kernel" in self.ratios else math.nan

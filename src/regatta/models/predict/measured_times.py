@@ -10,6 +10,7 @@ from pathlib import Path
 from regatta.answers.spine.cell_answers import cell_answers
 from regatta.answers.spine.facts import fingerprint_of, read_facts
 from regatta.answers.spine.methods import REGATTA
+from regatta.answers.spine.parts import Place
 from regatta.answers.spine.result import CellAnswer
 from regatta.answers.spine.samples import load_samples
 from regatta.answers.spine.words import listed
@@ -101,12 +102,7 @@ class RequestedBenchmark:
 class MeasuredCell:
     """The series of one cell with the time per unit of work."""
 
-    benchmark: str
-    host: str
-    configuration: str
-    modifiers: str
-    #: as `heap_text` writes it
-    heap: str
+    place: Place
     #: metric -> its series, times only
     series: Mapping[str, CellAnswer]
     #: quantity -> its metric, for the application's unit of work
@@ -115,14 +111,20 @@ class MeasuredCell:
     @property
     def parts(self) -> LabelParts:
         """Return the parts of its label."""
-        return parts_of_label(self.benchmark)
+        return parts_of_label(self.place.benchmark)
 
-    def is_on(self, host: str, configuration: str, heap: str = "") -> bool:
-        """Return whether the cell is of a system. Native programs need no runtime name; without `heap`, any heap matches."""
-        names = {self.configuration, self.modifiers}
-        if self.modifiers in ("", NO_MODIFIERS):
+    def is_on(self, system: SystemVector) -> bool:
+        """Return whether the cell is of a system. Native programs need no runtime name; a vector without a heap fits any."""
+        place, told = self.place, system.provenance
+        names = {place.configuration, place.modifiers}
+        if place.modifiers in ("", NO_MODIFIERS):
             names |= {"", NO_MODIFIERS}
-        return host == self.host and configuration in names and heap in ("", self.heap)
+        heaps = ("", heap_text(place.heap.factor, place.heap.mib))
+        return (
+            told.get("host", "") == place.host
+            and told.get("configuration", "") in names
+            and told.get("heap", "") in heaps
+        )
 
     def of(self, what: str) -> CellAnswer | None:
         """Return the series of a key of `METRICS`."""
@@ -136,14 +138,13 @@ class MeasuredCell:
         """Return the mean in ns."""
         cell = self.of(what)
         if cell is None:
-            return Value(math.nan, reason=f"{self.benchmark} does not report {self.metrics[what]}")
+            return Value(math.nan, reason=f"{self.place.benchmark} does not report {self.metrics[what]}")
         return in_ns(cell)
 
     def measured(self, system: str) -> Measured:
         """Return the measured times as the model uses them."""
-        return Measured(
-            system, self.interval("elapsed"), self.interval("kernel"), self.interval("user"), "ns"
-        )
+        elapsed, kernel, user = map(self.interval, METRICS)
+        return Measured(system, elapsed, kernel, user, "ns")
 
 
 class MeasuredExperiment:
@@ -165,34 +166,31 @@ class MeasuredExperiment:
 
     def find(self, wanted: RequestedBenchmark, system: SystemVector) -> MeasuredCell | str:
         """Return the cell of a benchmark on the host and configuration of a system vector, or why it is missing."""
-        host, configuration, heap = (
-            system.provenance.get(key, "") for key in ("host", "configuration", "heap")
-        )
         of_benchmark = [one for one in self._cells if wanted.fits(one.parts)]
         if not of_benchmark:
             return f"{self.name} has no benchmark {wanted}"
-        if not host:
+        if not system.provenance.get("host"):
             return "the vector names no host"
-        if reason := self._other_machine(host, system.provenance.get("fingerprint", "")):
+        if reason := self._other_machine(system):
             return reason
-        found = [one for one in of_benchmark if one.is_on(host, configuration, heap)]
+        found = [one for one in of_benchmark if one.is_on(system)]
         if not found:
-            told = sorted({_system(one.host, one.configuration, heap and one.heap) for one in of_benchmark})
-            return f"{self.name} has {wanted} on {listed(told)}, not on {_system(host, configuration, heap)}"
+            keys = ("host", "configuration", "heap")
+            there = " ".join(filter(None, (system.provenance.get(key) for key in keys)))
+            with_heap = bool(system.provenance.get("heap"))
+            told = sorted({_where(one.place, with_heap) for one in of_benchmark})
+            return f"{self.name} has {wanted} on {listed(told)}, not on {there}"
         others, found = found, [one for one in found if not wanted.adds(one.parts)]
-        if not found:
-            labels = listed([one.benchmark for one in others])
-            return (
-                f"{self.name} has {wanted} only with other parameters: {labels}; select one with --benchmark"
-            )
-        if len(found) > 1:
-            labels = listed([one.benchmark for one in found])
-            return f"{self.name} has several matches of {wanted}: {labels}; select one with --benchmark"
+        if len(found) != 1:
+            several = "several matches of " if found else ""
+            only = "" if found else " only with other parameters"
+            labels = listed([one.place.benchmark for one in found or others])
+            return f"{self.name} has {several}{wanted}{only}: {labels}; select one with --benchmark"
         cell = found[0]
         if wanted.per == ITERATION:
             cell = replace(cell, metrics={**METRICS, "elapsed": "elapsed"})
         if not any(cell.of(what) for what in METRICS):
-            return f"{cell.benchmark} reports no time per {wanted.per or 'unit of work'}"
+            return f"{cell.place.benchmark} reports no time per {wanted.per or 'unit of work'}"
         return cell
 
     def times_of_suite(
@@ -205,23 +203,22 @@ class MeasuredExperiment:
             system: its vector.
             without: a benchmark to leave out.
         """
-        host, configuration, heap = (
-            system.provenance.get(key, "") for key in ("host", "configuration", "heap")
-        )
-        if self._other_machine(host, system.provenance.get("fingerprint", "")):
+        if self._other_machine(system):
             return {}
         found = {}
         for cell in self._cells:
             parts, elapsed = cell.parts, cell.series.get("elapsed")
-            if parts.suite != suite or elapsed is None or not cell.is_on(host, configuration, heap):
+            if parts.suite != suite or elapsed is None or not cell.is_on(system):
                 continue
             if without is None or not without.fits(parts):
-                found[cell.benchmark] = in_ns(elapsed)
+                found[cell.place.benchmark] = in_ns(elapsed)
         return found
 
-    def _other_machine(self, host: str, fingerprint: str) -> str:
-        """Return why a vector with that host name belongs to another machine; "" without evidence."""
-        ours, theirs = self._fingerprints.get(host, "").split("; "), fingerprint.split("; ")
+    def _other_machine(self, system: SystemVector) -> str:
+        """Return why a vector that names one of the hosts belongs to another machine; "" without evidence."""
+        host = system.provenance.get("host", "")
+        ours = self._fingerprints.get(host, "").split("; ")
+        theirs = system.provenance.get("fingerprint", "").split("; ")
         here, there = (
             "; ".join(sorted({*one} - {*other})) for one, other in ((ours, theirs), (theirs, ours))
         )
@@ -235,39 +232,25 @@ def in_ns(cell: CellAnswer) -> Value:
     """Return the mean of a series of times in ns; NaN with the reason if it is undefined."""
     if cell.estimate.inconclusive:
         return Value(math.nan, reason=cell.estimate.inconclusive)
-    factor, one = UNITS[cell.unit][1] / _NS, cell.estimate
-    return Value(one.point * factor, one.low * factor, one.high * factor, one.n, one.reason)
+    return Value.of(cell.estimate).times(UNITS[cell.unit][1] / _NS)
 
 
-def _system(*parts: str) -> str:
-    return " ".join(part for part in parts if part)
+def _where(place: Place, with_heap: bool) -> str:
+    heap = heap_text(place.heap.factor, place.heap.mib) if with_heap else ""
+    return " ".join(filter(None, (place.host, place.configuration, heap)))
 
 
 def _cells_of(answers: Iterable[CellAnswer]) -> list[MeasuredCell]:
-    cells: dict[tuple[str, str], dict[str, CellAnswer]] = {}
-    first: dict[tuple[str, str], CellAnswer] = {}
+    cells: dict[tuple[str, str], tuple[Place, dict[str, CellAnswer]]] = {}
     for answer in answers:
-        key = answer.place.host, answer.cell_id
-        first.setdefault(key, answer)
-        series = cells.setdefault(key, {})
+        _, series = cells.setdefault((answer.place.host, answer.cell_id), (answer.place, {}))
         is_time = UNITS.get(answer.unit, ("", 1.0))[0] == "time"
         if is_time and not answer.estimate.inconclusive:
             series.setdefault(answer.metric, answer)
-    return [
-        MeasuredCell(
-            one.place.benchmark,
-            one.place.host,
-            one.place.configuration,
-            one.place.modifiers,
-            heap_text(one.place.heap.factor, one.place.heap.mib),
-            cells[key],
-        )
-        for key, one in first.items()
-    ]
+    return [MeasuredCell(place, series) for place, series in cells.values()]
 
 
 def measured_ratio(a: CellAnswer, b: CellAnswer, level: float) -> Value:
     """Return the measured ratio a/b of two series, by Welch on logarithms: their invocations are not paired."""
     first, second = ([sample.value * UNITS[one.unit][1] for sample in one.samples] for one in (a, b))
-    found = welch_log_ratio(first, second, level).interval
-    return Value(found.point, found.low, found.high, found.n, found.reason)
+    return Value.of(welch_log_ratio(first, second, level).interval)

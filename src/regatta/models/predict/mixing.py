@@ -1,19 +1,20 @@
-"""Application vectors of workloads: mixes of requests, replaced applications.
+"""Application vectors of workloads: mixes of requests, replaced applications, and the speed-up from one mix to another.
 
-Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, section 6.2.3.
+Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, section 6.2.3, and 6.3.3.3 for the
+speed-up: r = s1 / s2 of the predicted kernel times, and r' = (s1 + u) / (s2 + u) with the constant user time u.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from regatta.host.errors import RegattaError
-from regatta.models.predict.prediction import common_level
-from regatta.models.predict.times import of_one_thread
-from regatta.models.vectors.sums import NS, Sum, uncertain
-from regatta.models.vectors.values import ApplicationVector, Count, Value
+from regatta.models.predict.prediction import common_level, total
+from regatta.models.predict.times import Quantity, of_one_thread, own_user_time, quantity, user_time
+from regatta.models.vectors.sums import NS, Sum, positive, ratio, summed, uncertain
+from regatta.models.vectors.values import ApplicationVector, Count, SystemVector, Value
 
 #: applications and their weights, such as requests of each kind; the weights need not sum to 1
 Mix = Sequence[tuple[ApplicationVector, float]]
@@ -108,11 +109,7 @@ def _entry(count: Count) -> Hashable:
 
 def _invocations(numbers: Sequence[Value]) -> int:
     """Return the least number of invocations of an uncertain part, which limits the precision of an interval; 0 if unknown."""
-    told = [
-        (number.low == number.value == number.high and number.n > 1, number.n)
-        for number in numbers
-        if number.n
-    ]
+    told = [(number.is_exact and number.n > 1, number.n) for number in numbers if number.n]
     return min((n for exact, n in told if not exact), default=min((n for _, n in told), default=0))
 
 
@@ -130,9 +127,10 @@ def _mean_pause_time(parts: Mix) -> Value | None:
 
 
 def _mean_time(parts: Mix, times: Sequence[Value]) -> Value:
-    found = Sum(0.0)
-    for (application, weight), time in zip(parts, times, strict=True):
-        found = found.plus(uncertain(time, application.name, weight * NS[application.time_unit]))
+    found = summed(
+        uncertain(time, application.name, weight * NS[application.time_unit])
+        for (application, weight), time in zip(parts, times, strict=True)
+    )
     return replace(found.interval(), n=_invocations(times))
 
 
@@ -149,3 +147,83 @@ def replaced(mix: Mix, others: Mapping[str, ApplicationVector]) -> list[tuple[Ap
                 f"replace {name}", f"an application of the mix ({', '.join(names)})", name, f"{names[0]}=..."
             )
     return [(others.get(application.name, application), weight) for application, weight in mix]
+
+
+# Speed-up
+
+
+#: an application -> the system on which its user time was measured; None: the system of the prediction
+TracedWhere = Callable[[ApplicationVector], SystemVector | None]
+
+
+@dataclass(frozen=True)
+class Speedup:
+    """A predicted speed-up on one system, in three variants."""
+
+    #: u: user time per unit of work before, in ns: measured there, or scaled from where the applications were traced
+    user: Value
+    #: r = s1 / s2 of the predicted kernel times
+    kernel: Value
+    #: r' = (s1 + u) / (s2 + u): with constant user time, as in the thesis
+    user_stays: Value
+    #: (s1 + u1) / (s2 + u2), of the predicted elapsed times: each workload with the user time of its applications
+    own_user: Value
+
+
+def speedup(
+    before: Mix,
+    after: Mix,
+    system: SystemVector,
+    user: Value | None = None,
+    traced: TracedWhere = lambda _: None,
+) -> Speedup:
+    """Predict the speed-up from one workload to another on a system.
+
+    Common costs, and counts of applications in both mixes, affect both sides of the ratio; so does u.
+
+    Args:
+        before: current applications and weights, such as `[(static, 0.7), (cgi, 0.3)]`.
+        after: the mix with replacements (`mixing.replaced`).
+        system: the system for both. Neither formula holds between two systems: their user times differ.
+        user: user time per unit of work before, in ns, as measured there; when None the mean over the applications, each
+            scaled from where it was measured.
+        traced: where each application's user time was measured.
+
+    Returns:
+        the speed-ups. Without a measured user time, those that need it are NaN with a reason.
+
+    Raises:
+        RegattaError: a mix is invalid, or an error of `predict`.
+    """
+    first, second = normalized(before), normalized(after)
+    common_level(system, *(application for application, _ in (*first, *second)))
+    s1, s2 = _mean(first, system, "kernel"), _mean(second, system, "kernel")
+    u = _user(first, system, user, traced)
+    elapsed = [_mean(mix, system, "elapsed", traced) for mix in (first, second)]
+    return Speedup(positive(u.interval()), ratio(s1, s2), ratio(s1.plus(u), s2.plus(u)), ratio(*elapsed))
+
+
+def _mean(mix: Mix, system: SystemVector, what: Quantity, traced: TracedWhere = lambda _: None) -> Sum:
+    return summed(
+        quantity(application, system, what, {system.name: traced(application) or system}).times(weight)
+        for application, weight in mix
+    )
+
+
+def _user(mix: Mix, system: SystemVector, user: Value | None, traced: TracedWhere) -> Sum:
+    if user is not None:
+        return Sum(user.value, {"user": (1.0, user.value - user.low, user.high - user.value)}, user.reason)
+
+    def of(application: ApplicationVector) -> Sum:
+        there = traced(application)
+        if there is None or there.name == system.name:
+            return user_time(application)
+        own = own_user_time(application, system, {system.name: there})
+        return own.plus(total(application, system, "user"))
+
+    return summed(of(application).times(weight) for application, weight in mix)
+
+
+def as_mix(application: ApplicationVector) -> Mix:
+    """Return a mix of one application."""
+    return [(application, 1.0)]

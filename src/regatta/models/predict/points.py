@@ -16,7 +16,7 @@ from regatta.influx.points import VECTOR, Point, make_point
 from regatta.influx.replacing import write_instead
 from regatta.influx.vector_labels import labelled_vectors
 from regatta.models.predict.forecast import ApplicationForecast, Forecast, SystemForecast
-from regatta.models.vectors.sums import Sum, positive, spread, uncertain
+from regatta.models.vectors.sums import Sum, positive, spread, summed, uncertain
 from regatta.models.vectors.values import Contribution, Count, Value
 from regatta.store.columns import canonical_json
 
@@ -154,9 +154,7 @@ def _count_of(rows: Sequence[Count | Contribution]) -> Value:
     """Return the total count; its number of invocations is the smallest of the rows."""
     if len(rows) == 1:
         return rows[0].count
-    whole = Sum(0.0)
-    for number, row in enumerate(rows):
-        whole = whole.plus(uncertain(row.count, number))
+    whole = summed(uncertain(row.count, number) for number, row in enumerate(rows))
     return replace(whole.interval(), n=min((row.count.n for row in rows if row.count.n), default=0))
 
 
@@ -173,7 +171,7 @@ def _time_of(rows: Sequence[Contribution]) -> Value:
 
 
 def _counts_nothing(row: Contribution) -> bool:
-    return row.count.value == row.count.low == row.count.high == 0.0
+    return row.count.value == 0.0 and row.count.is_exact
 
 
 def _rules(rows: Sequence[Count | Contribution]) -> str:

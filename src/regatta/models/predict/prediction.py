@@ -64,7 +64,7 @@ class Use:
     @property
     def counts_nothing(self) -> bool:
         """Return whether its count is exactly 0, so that the entry has no effect."""
-        return self.count.count.value == 0.0 == self.count.count.low == self.count.count.high
+        return self.count.count.value == 0.0 and self.count.count.is_exact
 
     @property
     def cost(self) -> float:
@@ -260,16 +260,12 @@ def has_intervals(vector: ApplicationVector | SystemVector) -> bool:
     """Return whether any number of a vector is uncertain, so that its level has a meaning."""
     if isinstance(vector, ApplicationVector):
         user = [] if vector.user_time is None else [vector.user_time]
-        return any(not _exact(number) for number in (*(count.count for count in vector.counts), *user))
+        return any(not number.is_exact for number in (*(count.count for count in vector.counts), *user))
     return any(
-        not _exact(number)
+        not number.is_exact
         for primitive in vector.primitives.values()
         for number in (*coefficients(primitive.cost), primitive.user_share)
     )
-
-
-def _exact(number: Value) -> bool:
-    return number.low == number.value == number.high
 
 
 def common_level(*vectors: ApplicationVector | SystemVector) -> float:

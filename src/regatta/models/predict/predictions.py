@@ -10,8 +10,7 @@ from pathlib import Path
 
 from regatta.host.errors import Problem, SpecError
 from regatta.models.predict import what_if
-from regatta.models.predict.accuracy import score_ratio
-from regatta.models.predict.coverage import coverage, shared_processor
+from regatta.models.predict.accuracy import beyond, coverage, score_ratio, shared_processor
 from regatta.models.predict.forecast import (
     NOTHING,
     ApplicationForecast,
@@ -29,11 +28,9 @@ from regatta.models.predict.measured_times import (
     RequestedBenchmark,
     measured_ratio,
 )
-from regatta.models.predict.mixing import Mix, mixed
+from regatta.models.predict.mixing import Mix, as_mix, mixed, speedup
 from regatta.models.predict.prediction import predict
-from regatta.models.predict.ranges import beyond
 from regatta.models.predict.ranking import Compared, Comparison, Ranking, compared, rank
-from regatta.models.predict.speedup import as_mix, speedup
 from regatta.models.predict.times import (
     Quantity,
     TracedOn,
@@ -107,7 +104,7 @@ class Request:
     #: primitive -> change of its cost
     changes: Mapping[str, what_if.Change] = field(default_factory=dict)
     #: primitive -> change of its count
-    count_changes: Mapping[str, what_if.CountChange] = field(default_factory=dict)
+    count_changes: Mapping[str, what_if.Change] = field(default_factory=dict)
     replaced: tuple[Replaced, ...] = ()
     optimise: bool = False
     level: float | None = None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Literal, TypeVar
 
-from regatta.figures.section import Table
+from regatta.figures.section import Column, Table, table_of
 from regatta.figures.text import (
     ABSENT,
     Scale,
@@ -18,41 +20,63 @@ from regatta.figures.text import (
     show_share,
     significant,
 )
-from regatta.models.predict.forecast import ApplicationForecast, Change, Saving, SpeedUp, SystemForecast
+from regatta.models.predict.forecast import (
+    ApplicationForecast,
+    Change,
+    Effect,
+    PairForecast,
+    Saving,
+    SpeedUp,
+    SystemForecast,
+)
 from regatta.models.predict.words import estimate_of, replacements
-from regatta.models.vectors.values import Contribution, Value
+from regatta.models.vectors.values import Contribution, Count, Value
 
-EXPLAINED = "explained kernel time"
 #: the unit of work of servers
 REQUEST = "request"
-#: columns of intervals that a narrow terminal omits
-INTERVALS = ("kernel CI", "measured CI")
-CONTRIBUTIONS = ("primitive", "arguments", "cost", "count", "time", "CI", "share", "counted calls (rule)")
-PAIRS = (
-    "application",
-    "faster",
-    "slower",
-    "time",
-    "predicted ratio",
-    "CI",
-    "measured ratio",
-    "measured CI",
-    "ratio by score",
-    "verdict",
-)
-THROUGHPUT = ("system", "predicted", "CI", "measured", "measured CI", "error")
-SPEED_UPS = ("system", "replacement", "kernel time (r)", "constant user time (r')", "CI of r'",
-             "measured user times", "CI", "measured", "measured CI", "predicted / measured", "note")  # fmt: skip
-CHANGES = ("system", "saved time", "CI", "saved", "note")
-SAVINGS = (
-    "primitive",
-    "time",
-    "CI",
-    "saved at half cost",
-    "saved at no cost",
-    "saved at lowest cost",
-    "lowest on",
-)
+CALLS = "counted calls (rule)"
+#: columns of the ranking that a narrow terminal omits
+KERNEL_CI, MEASURED_CI, EXPLAINED = "kernel CI", "measured CI", "explained kernel time"
+
+Row = TypeVar("Row")
+
+
+# Shared by the tables
+
+
+def interval_columns(
+    title: str, ends: str, value: Callable[[Row], Value | None], show: Callable[[float], str] = show_ratio
+) -> list[Column[Row]]:
+    """Return the column of a number and that of its interval; a row without a value has "" in both."""
+    return [
+        Column(title, lambda row: "" if (found := value(row)) is None else show(found.value), True),
+        Column(ends, lambda row: "" if (found := value(row)) is None else show_ends(found, show), True),
+    ]
+
+
+def show_error(ratio: float) -> str:
+    """Format predicted / measured as a relative error, `+3.5 %`."""
+    return f"{100 * (ratio - 1.0):+.1f} %"
+
+
+def ratio_column(title: str, value: Callable[[Row], Value | None]) -> Column[Row]:
+    """Return the column of a ratio without its interval."""
+    return interval_columns(title, "", value)[0]
+
+
+def without_blank(table: Table) -> Table:
+    """Return the table without columns in which every text is ""; `ABSENT` says that a number is undefined."""
+    return table.of_columns(at for at in range(len(table.columns)) if any(row[at] for row in table.rows))
+
+
+def scale_of(numbers: Iterable[Value]) -> Scale:
+    """Choose one unit of time and one number of decimals for all numbers, in ns."""
+    return choose_scale([estimate_of(number) for number in numbers], "ns")
+
+
+def if_finite(number: Value) -> Value | None:
+    """Return the number; None if it is undefined."""
+    return number if math.isfinite(number.value) else None
 
 
 # The displayed time of an application: both sides of a comparison, and their ratio, use one quantity
@@ -108,16 +132,14 @@ def group_words(one: ApplicationForecast) -> list[str]:
     return [f"not distinguishable: {', '.join(group)}" for group in one.groups if len(group) > 1]
 
 
-def ranking_table(one: ApplicationForecast, title: str) -> Table:
+def ranking_table(one: ApplicationForecast) -> Table:
     """List systems, the fastest first, with the measurement of the quantity that the columns name."""
     ranked, what = ranked_by(one), compared_by(one)
-    numbers = [
+    scale = scale_of(
         number
         for system in one.systems
         for number in (predicted_of(system, ranked), measured_of(system, what))
-    ]
-    scale = scale_of(numbers)
-    level = show_percent(one.systems[0].prediction.level)
+    )
     # Methods of a library have no part in the kernel.
     in_kernel = any(
         system.prediction.kernel.value != 0.0
@@ -125,40 +147,33 @@ def ranking_table(one: ApplicationForecast, title: str) -> Table:
         if math.isfinite(system.prediction.time.value)
     )
     parts = ("predicted kernel", "predicted user") if in_kernel else ("in primitives", "own code")
-    columns = (
-        "system", f"predicted {ranked}", "CI", parts[0], INTERVALS[0], parts[1],
-        f"measured {what}", INTERVALS[1], f"predicted / measured {what}", EXPLAINED,
-    )  # fmt: skip
-    rows = []
-    for system in one.systems:
-        measured = measured_of(system, what)
-        kernel = system.prediction.kernel if in_kernel else system.prediction.time
-        there = system.measured is not None
-        rows.append(
-            (
-                system.system,
-                scale.show(predicted_of(system, ranked).value),
-                show_ends(predicted_of(system, ranked), scale.show),
-                scale.show(kernel.value),
-                show_ends(kernel, scale.show) if there and what == "kernel" else "",
-                scale.show(system.elapsed.value - kernel.value),
-                scale.show(measured.value) if there else "",
-                show_ends(measured, scale.show) if there else "",
-                show_ratio(system.ratios[what].value) if what in system.ratios else "",
-                show_share(system.explained) if there and in_kernel else "",
-            )
-        )
-    return _without_empty(
-        Table(f"{title} ({scale.unit}, {level} CI)", columns, rows, frozenset(range(1, len(columns))))
-    )
 
+    def kernel_of(system: SystemForecast) -> Value:
+        return system.prediction.kernel if in_kernel else system.prediction.time
 
-def _without_empty(table: Table) -> Table:
-    """Return the table without empty columns."""
-    return table.of_columns(at for at in range(len(table.columns)) if any(row[at] for row in table.rows))
+    def kernel_ends(system: SystemForecast) -> str:
+        compared = system.measured is not None and what == "kernel"
+        return show_ends(kernel_of(system), scale.show) if compared else ""
 
+    def explained(system: SystemForecast) -> str:
+        return show_share(system.explained) if system.measured is not None and in_kernel else ""
 
-# Throughput
+    def measured(system: SystemForecast) -> Value | None:
+        return None if system.measured is None else measured_of(system, what)
+
+    columns: list[Column[SystemForecast]] = [
+        Column("system", lambda system: system.system),
+        *interval_columns(f"predicted {ranked}", "CI", lambda one: predicted_of(one, ranked), scale.show),
+        Column(parts[0], lambda system: scale.show(kernel_of(system).value), True),
+        Column(KERNEL_CI, kernel_ends, True),
+        Column(parts[1], lambda system: scale.show(system.elapsed.value - kernel_of(system).value), True),
+        *interval_columns(f"measured {what}", MEASURED_CI, measured, scale.show),
+        ratio_column(f"predicted / measured {what}", lambda system: system.ratios.get(what)),
+        Column(EXPLAINED, explained, True),
+    ]
+    level = show_percent(one.systems[0].prediction.level)
+    title = f"{one.application.name}, per {one.application.per} ({scale.unit}, {level} CI)"
+    return without_blank(table_of(title, one.systems, columns))
 
 
 def throughput_table(one: ApplicationForecast) -> Table:
@@ -167,20 +182,22 @@ def throughput_table(one: ApplicationForecast) -> Table:
     Empty for an application with another unit of work, or without a user time, whose elapsed time is unknown.
     """
     if one.application.per != REQUEST or ranked_by(one) != "elapsed":
-        return Table("", THROUGHPUT, [], frozenset())
-    rows = []
+        return Table("", (), [])
+    rows: list[tuple[str, Value, Value | None]] = []
     for system in one.systems:
-        predicted, measured = (_per_second(time) for time in (system.elapsed, measured_of(system, "elapsed")))
-        error = predicted.value / measured.value - 1.0
-        rows.append(
-            (
-                system.system, _show_rate(predicted.value), show_ends(predicted, _show_rate),
-                *((_show_rate(measured.value), show_ends(measured, _show_rate), f"{100 * error:+.1f} %") if math.isfinite(error) else ("", "", "")),
-            )
-        )  # fmt: skip
+        predicted, measured = _per_second(system.elapsed), _per_second(measured_of(system, "elapsed"))
+        both = math.isfinite(predicted.value / measured.value)
+        rows.append((system.system, predicted, measured if both else None))
+    rate = partial(show_brief, digits=4)
+    columns: list[Column[tuple[str, Value, Value | None]]] = [
+        Column("system", lambda row: row[0]),
+        *interval_columns("predicted", "CI", lambda row: row[1], rate),
+        *interval_columns("measured", MEASURED_CI, lambda row: row[2], rate),
+        Column("error", lambda row: "" if row[2] is None else show_error(row[1].value / row[2].value), True),
+    ]
     level = show_percent(one.systems[0].prediction.level)
     title = f"Throughput of {one.application.name} at saturation of one processor (requests/s, {level} CI)"
-    return _without_empty(Table(title, THROUGHPUT, rows, frozenset(range(1, len(THROUGHPUT)))))
+    return without_blank(table_of(title, rows, columns))
 
 
 def _per_second(time: Value) -> Value:
@@ -191,33 +208,28 @@ def _per_second(time: Value) -> Value:
     return Value(1e9 / time.value, low, high)
 
 
-def _show_rate(value: float) -> str:
-    return show_brief(value, 4)
-
-
 # Contributions
 
 
-def contribution_table(title: str, system: SystemForecast) -> Table:
-    """List the rows of one system, the largest first, and their total."""
+def contribution_table(one: ApplicationForecast, system: SystemForecast) -> Table:
+    """List the entries on one system, the largest first, and their total."""
     prediction = system.prediction
     scale = scale_of(row.time for row in prediction.contributions)
-    rows = [
-        (
-            row.primitive, arguments_text(row.arguments), cost_text(row, scale), show_brief(row.count.value, 6),
-            scale.show(row.time.value), show_ends(row.time, scale.show), show_share(row.share), stands_for_text(row),
-        )
-        for row in by_share(prediction.contributions)
-    ]  # fmt: skip
-    time = prediction.time
-    total = ("total", "", "", "", scale.show(time.value), show_ends(time, scale.show), "", "")
-    title = f"{title} ({scale.unit}, {show_percent(prediction.level)} CI)"
-    return _without_empty(Table(title, CONTRIBUTIONS, [*rows, total], frozenset({2, 3, 4, 5, 6})))
-
-
-def by_share(rows: Iterable[Contribution]) -> list[Contribution]:
-    """Sort by time, the largest first; undefined times last."""
-    return sorted(rows, key=lambda row: (math.isnan(row.time.value), -row.time.value))
+    rows = sorted(prediction.contributions, key=lambda row: (math.isnan(row.time.value), -row.time.value))
+    columns: list[Column[Contribution]] = [
+        Column("primitive", lambda row: row.primitive),
+        Column("arguments", lambda row: arguments_text(row.arguments)),
+        Column("cost", lambda row: _cost_text(row, scale), True),
+        Column("count", lambda row: show_brief(row.count.value, 6), True),
+        *interval_columns("time", "CI", lambda row: row.time, scale.show),
+        Column("share", lambda row: show_share(row.share), True),
+        Column(CALLS, calls_text),
+    ]
+    title = f"{one.application.name} on {system.system} ({scale.unit}, {show_percent(prediction.level)} CI)"
+    table = table_of(title, rows, columns)
+    time, ends = scale.show(prediction.time.value), show_ends(prediction.time, scale.show)
+    total = ("total", "", "", "", time, ends, "", "")
+    return without_blank(replace(table, rows=[*table.rows, total]))
 
 
 def arguments_text(arguments: Mapping[str, float]) -> str:
@@ -225,7 +237,7 @@ def arguments_text(arguments: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {show_brief(value, 6)}" for name, value in arguments.items())
 
 
-def cost_text(row: Contribution, scale: Scale) -> str:
+def _cost_text(row: Contribution, scale: Scale) -> str:
     """Format the cost of one operation or unit, with its unit if that is not an operation."""
     if not math.isfinite(row.cost.value):
         return ABSENT
@@ -234,7 +246,7 @@ def cost_text(row: Contribution, scale: Scale) -> str:
     return text if row.unit in ("", "operation") else f"{text} / {row.unit}"
 
 
-def stands_for_text(row: Contribution) -> str:
+def calls_text(row: Contribution | Count) -> str:
     """Format `getpid, times (the null call)`; "" for an entry that was itself counted."""
     calls = ", ".join(row.stands_for)
     return f"{calls} ({row.rule})" if calls and row.rule else calls or row.rule
@@ -245,78 +257,78 @@ def stands_for_text(row: Contribution) -> str:
 
 def pairs_table(applications: Iterable[ApplicationForecast]) -> Table:
     """List pairs of systems: the predicted ratio, the measured one, and whether the order is right."""
-    rows = [
-        (
-            one.application.name, pair.faster, pair.slower, pair.quantity or ranked_by(one),
-            show_ratio(pair.comparable.value), show_ends(pair.comparable),
-            show_ratio(pair.measured.value) if pair.verdict else "", show_ends(pair.measured),
-            show_ratio(pair.score.value) if math.isfinite(pair.score.value) else "",
-            pair.verdict or ("" if pair.told_apart else "not distinguishable"),
-        )
-        for one in applications
-        for pair in one.pairs
-    ]  # fmt: skip
-    return _without_empty(
-        Table("Pairs of systems: time of slower / faster", PAIRS, rows, frozenset({4, 5, 6, 7, 8}))
-    )
+    rows = [(one, pair) for one in applications for pair in one.pairs]
+    columns: list[Column[tuple[ApplicationForecast, PairForecast]]] = [
+        Column("application", lambda row: row[0].application.name),
+        Column("faster", lambda row: row[1].faster),
+        Column("slower", lambda row: row[1].slower),
+        Column("time", lambda row: row[1].quantity or ranked_by(row[0])),
+        *interval_columns("predicted ratio", "CI", lambda row: row[1].comparable),
+        *interval_columns(
+            "measured ratio", MEASURED_CI, lambda row: row[1].measured if row[1].verdict else None
+        ),
+        ratio_column("ratio by score", lambda row: if_finite(row[1].score)),
+        Column("verdict", lambda row: row[1].verdict or ("" if row[1].told_apart else "not distinguishable")),
+    ]
+    return without_blank(table_of("Pairs of systems: time of slower / faster", rows, columns))
 
 
-# Speed-ups
+# Speed-ups, changes, savings
 
 
-def speed_ups_table(speed_ups: Iterable[SpeedUp], title: str = "") -> Table:
+def speed_ups_table(speed_ups: Iterable[SpeedUp]) -> Table:
     """List the speedups by replacements on each system, in each variant; the note says why there is none."""
-    rows = [
-        (
-            one.system, replacements(one), show_ratio(one.kernel.value),
-            show_ratio(one.with_user.value), show_ends(one.with_user), show_ratio(one.own_user.value), show_ends(one.own_user),
-            show_ratio(one.measured.value), show_ends(one.measured), show_ratio(one.off),
-            f"undefined ({one.best.reason})" if math.isnan(one.best.value) else "",
-        )
-        for one in speed_ups
-    ]  # fmt: skip
-    table = Table(title, SPEED_UPS, rows, frozenset(range(2, len(SPEED_UPS) - 1)))
+    columns: list[Column[SpeedUp]] = [
+        Column("system", lambda one: one.system),
+        Column("replacement", replacements),
+        ratio_column("kernel time (r)", lambda one: one.kernel),
+        *interval_columns("constant user time (r')", "CI of r'", lambda one: one.with_user),
+        *interval_columns("measured user times", "CI", lambda one: one.own_user),
+        *interval_columns("measured", MEASURED_CI, lambda one: one.measured),
+        Column("predicted / measured", lambda one: show_ratio(one.off), True),
+        Column("note", lambda one: f"undefined ({one.best.reason})" if math.isnan(one.best.value) else ""),
+    ]
     # A column without any number says less than the note.
-    return table.of_columns(
-        at for at in range(len(SPEED_UPS)) if any(row[at] not in ("", ABSENT) for row in rows)
-    )
-
-
-# Changes, savings
+    return table_of("Speed-up", speed_ups, columns).without_empty()
 
 
 def changes_table(one: ApplicationForecast, changes: Sequence[Change]) -> Table:
     """List the effect of the changes on each system, per unit of work; a negative saving is a loss."""
-    scale = scale_of(effect.saved for effect in one.effects.values())
     rows = [
-        (
-            system.system, scale.show(effect.saved.value), show_ends(effect.saved, scale.show), show_share(effect.share),
-            f"not used: {', '.join(effect.unused)}" if effect.unused else effect.saved.reason,
-        )
-        for system in one.systems
-        if (effect := one.effects.get(system.system)) is not None
-    ]  # fmt: skip
+        (system.system, one.effects[system.system]) for system in one.systems if system.system in one.effects
+    ]
+    scale = scale_of(effect.saved for _, effect in rows)
+
+    def unused(effect: Effect) -> str:
+        return f"not used: {', '.join(effect.unused)}" if effect.unused else ""
+
+    columns: list[Column[tuple[str, Effect]]] = [
+        Column("system", lambda row: row[0]),
+        *interval_columns("saved time", "CI", lambda row: row[1].saved, scale.show),
+        Column("saved", lambda row: show_share(row[1].share), True),
+        Column("note", lambda row: unused(row[1]) or row[1].saved.reason),
+    ]
     changed = ", ".join(change.words for change in changes)
     title = f"Effect of {changed} on {one.application.name}, per {one.application.per} ({scale.unit})"
-    return _without_empty(Table(title, CHANGES, rows, frozenset({1, 2, 3})))
+    return without_blank(table_of(title, rows, columns))
 
 
-def savings_table(savings: Sequence[Saving], title: str) -> Table:
-    """List the possible saving by each primitive on one system, the largest first."""
+def savings_tables(one: ApplicationForecast) -> list[Table]:
+    """List the possible saving by each primitive, the largest first, on each system."""
+    names = (system.system for system in one.systems)
+    return [_savings_table(one, name, savings) for name in names if (savings := one.savings.get(name))]
+
+
+def _savings_table(one: ApplicationForecast, system: str, savings: Sequence[Saving]) -> Table:
     scale = scale_of(saving.time for saving in savings)
-    rows = [
-        (
-            saving.primitive, scale.show(saving.time.value), show_ends(saving.time, scale.show), show_share(saving.share / 2),
-            show_share(saving.share), show_share(saving.as_best_share) if saving.best else "", saving.best,
-        )
-        for saving in savings
-    ]  # fmt: skip
-    return Table(f"{title} ({scale.unit})", SAVINGS, rows, frozenset(range(1, 6)))
-
-
-# Numbers
-
-
-def scale_of(numbers: Iterable[Value]) -> Scale:
-    """Choose one unit of time and one number of decimals for all numbers, in ns."""
-    return choose_scale([estimate_of(number) for number in numbers], "ns")
+    columns: list[Column[Saving]] = [
+        Column("primitive", lambda saving: saving.primitive),
+        *interval_columns("time", "CI", lambda saving: saving.time, scale.show),
+        Column("saved at half cost", lambda saving: show_share(saving.share / 2), True),
+        Column("saved at no cost", lambda saving: show_share(saving.share), True),
+        Column("saved at lowest cost", lambda one: show_share(one.as_best_share) if one.best else "", True),
+        Column("lowest on", lambda saving: saving.best),
+    ]
+    return table_of(
+        f"Possible savings for {one.application.name} on {system} ({scale.unit})", savings, columns
+    )

@@ -137,7 +137,7 @@ def of_one_thread(application: ApplicationVector) -> ApplicationVector:
         return application
 
     def divided(counts: tuple[Count, ...]) -> tuple[Count, ...]:
-        return tuple(replace(one, count=_times(one.count, 1.0 / application.parallelism)) for one in counts)
+        return tuple(replace(one, count=one.count.times(1.0 / application.parallelism)) for one in counts)
 
     return replace(
         application,
@@ -146,10 +146,6 @@ def of_one_thread(application: ApplicationVector) -> ApplicationVector:
         parallelism=1.0,
         provenance={**application.provenance, PARALLELISM: f"{application.parallelism:.3g}"},
     )
-
-
-def _times(number: Value, factor: float) -> Value:
-    return replace(number, value=number.value * factor, low=number.low * factor, high=number.high * factor)
 
 
 def with_own_code(
@@ -213,8 +209,4 @@ def _user_work(system: SystemVector) -> dict[tuple[float, ...], Value]:
         costs = {(): primitive.cost.cost}
     elif primitive is not None and isinstance(primitive.cost, TableCost):
         costs = {point.at: point.cost for point in primitive.cost.points}
-    factor = NS[system.time_unit]
-    return {
-        kind: Value(cost.value * factor, cost.low * factor, cost.high * factor, cost.n, cost.reason)
-        for kind, cost in costs.items()
-    }
+    return {kind: cost.times(NS[system.time_unit]) for kind, cost in costs.items()}

@@ -16,7 +16,7 @@ from regatta.host.errors import RegattaError
 from regatta.models.predict.forecast import Effect, Saving
 from regatta.models.predict.prediction import Use, check_units, common_level, total_of, uses
 from regatta.models.predict.times import USER_WORK, TracedOn, own_user_time
-from regatta.models.vectors.sums import NS, Sum, positive
+from regatta.models.vectors.sums import NS, Sum, positive, summed
 from regatta.models.vectors.values import (
     ApplicationVector,
     ConstantCost,
@@ -40,23 +40,12 @@ COUNT = "count:"
 
 @dataclass(frozen=True)
 class Change:
-    """A changed cost: a factor, or an exact time per operation (or unit)."""
+    """A changed cost or count: a factor, or an exact number."""
 
-    #: NaN if `time_ns` is set
+    #: NaN if `number` is set
     factor: float = math.nan
-    time_ns: float = math.nan
-    #: as the user wrote it
-    text: str = ""
-
-
-@dataclass(frozen=True)
-class CountChange:
-    """A changed count: a factor, or an exact number per unit of work."""
-
-    #: NaN if `count` is set
-    factor: float = math.nan
-    #: the sum over all entries of the primitive
-    count: float = math.nan
+    #: of a cost: ns per operation (or unit); of a count: per unit of work, the sum over all entries of the primitive
+    number: float = math.nan
     #: as the user wrote it
     text: str = ""
 
@@ -71,19 +60,18 @@ def parse_change(text: str, where: str = "change") -> Change:
     if unit == "x":
         return Change(factor=number, text=text.strip())
     spelled: TimeUnit = "us" if unit[-1] == "s" and unit[0] in "uµμ" else unit  # type: ignore[assignment]
-    return Change(time_ns=number * NS[spelled], text=text.strip())
+    return Change(number=number * NS[spelled], text=text.strip())
 
 
-def parse_count_change(text: str, where: str = "change") -> CountChange:
+def parse_count_change(text: str, where: str = "change") -> Change:
     """Parse `0.5x` (factor), `-10%` or `+10%` (less, more), `12` (a number per unit of work).
 
     Raises:
         RegattaError: the text has another form.
     """
     number, unit = _number(_COUNT_TEXT, text, where, _COUNT_EXAMPLES)
-    if unit == "x":
-        return CountChange(factor=number, text=text.strip())
-    return CountChange(count=number, text=text.strip())
+    factor, number = (number, math.nan) if unit == "x" else (math.nan, number)
+    return Change(factor, number, text.strip())
 
 
 def _number(form: re.Pattern[str], text: str, where: str, examples: str) -> tuple[float, str]:
@@ -141,7 +129,7 @@ def check_counted(applications: Sequence[ApplicationVector], changes: Iterable[s
             raise _unknown(primitive, f"a primitive that {names} counts", known, COUNT)
 
 
-def recounted(application: ApplicationVector, changes: Mapping[str, CountChange]) -> ApplicationVector:
+def recounted(application: ApplicationVector, changes: Mapping[str, Change]) -> ApplicationVector:
     """Return an application with some counts changed, with the same time in its own code.
 
     A factor also scales the interval. A number is exact; if the primitive has several entries, such as for several arguments,
@@ -172,13 +160,13 @@ def _totals(application: ApplicationVector) -> dict[str, tuple[float, int]]:
     return found
 
 
-def _recounted(count: Value, change: CountChange, total: float, entries: int) -> Value:
+def _recounted(count: Value, change: Change, total: float, entries: int) -> Value:
     if math.isnan(change.factor):
-        return Value.exact(change.count * (count.value / total if total else 1.0 / entries))
-    return _times(count, change.factor)
+        return Value.exact(change.number * (count.value / total if total else 1.0 / entries))
+    return count.times(change.factor)
 
 
-def as_factors(application: ApplicationVector, changes: Mapping[str, CountChange]) -> dict[str, CountChange]:
+def as_factors(application: ApplicationVector, changes: Mapping[str, Change]) -> dict[str, Change]:
     """Return changes of an application's counts as factors, for the parts of a mix. Counts of 0 have no factor and stay 0."""
     totals = _totals(application)
     found = {}
@@ -187,33 +175,27 @@ def as_factors(application: ApplicationVector, changes: Mapping[str, CountChange
         if not math.isnan(change.factor):
             found[primitive] = change
         elif total:
-            found[primitive] = CountChange(factor=change.count / total, text=change.text)
+            found[primitive] = Change(factor=change.number / total, text=change.text)
     return found
 
 
 def _changed(primitive: PrimitiveCost, change: Change, factor_ns: float) -> PrimitiveCost:
     if math.isnan(change.factor):
-        return replace(primitive, cost=ConstantCost(Value.exact(change.time_ns / factor_ns)), measured={})
+        return replace(primitive, cost=ConstantCost(Value.exact(change.number / factor_ns)), measured={})
     return replace(primitive, cost=scaled(primitive.cost, change.factor))
 
 
 def scaled(cost: Cost, factor: float) -> Cost:
     """Return a cost times an exact number of at least 0, with its intervals."""
-
-    def times(number: Value) -> Value:
-        return _times(number, factor)
-
     if isinstance(cost, ConstantCost):
-        return ConstantCost(times(cost.cost))
+        return ConstantCost(cost.cost.times(factor))
     if isinstance(cost, LinearCost):
-        return replace(cost, fixed=times(cost.fixed), per=times(cost.per))
+        return replace(cost, fixed=cost.fixed.times(factor), per=cost.per.times(factor))
     if isinstance(cost, TableCost):
-        return replace(cost, points=tuple(replace(point, cost=times(point.cost)) for point in cost.points))
-    return replace(cost, pieces=tuple((times(fixed), times(per)) for fixed, per in cost.pieces))
-
-
-def _times(number: Value, factor: float) -> Value:
-    return replace(number, value=number.value * factor, low=number.low * factor, high=number.high * factor)
+        points = tuple(replace(point, cost=point.cost.times(factor)) for point in cost.points)
+        return replace(cost, points=points)
+    pieces = tuple((fixed.times(factor), per.times(factor)) for fixed, per in cost.pieces)
+    return replace(cost, pieces=pieces)
 
 
 def effect(
@@ -221,7 +203,7 @@ def effect(
     system: SystemVector,
     changes: Mapping[str, Change],
     traced_on: TracedOn | None = None,
-    counts: Mapping[str, CountChange] | None = None,
+    counts: Mapping[str, Change] | None = None,
 ) -> Effect:
     """Compute the effect of changed costs and counts on an application.
 
@@ -252,7 +234,7 @@ def effect(
             parts.append(total_of([use_other], application.name, other.name))
         else:
             parts.append(total_of([use], application.name, system.name).times(math.prod(factors)))
-    after = _summed(parts)
+    after = summed(parts)
     used = {count.primitive for count in application.counts}
     if USER_WORK in changes and application.user_time is not None:
         used.add(USER_WORK)
@@ -263,14 +245,6 @@ def effect(
     share = saved.value / whole.value if whole.value else math.nan
     unused = tuple(name for name in dict.fromkeys((*changes, *counts)) if name not in used)
     return Effect(positive(before.interval()), positive(after.interval()), saved, share, unused)
-
-
-def _summed(parts: Sequence[Sum]) -> Sum:
-    """Return the total of the parts."""
-    found = Sum(0.0)
-    for part in parts:
-        found = found.plus(part)
-    return found
 
 
 # Largest savings

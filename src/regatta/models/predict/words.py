@@ -49,7 +49,7 @@ def estimate_of(number: Value) -> Interval:
 
 def time_text(number: Value) -> str:
     """Format `628.7 µs [601.2, 655.0]`; an exact time without its ends."""
-    if number.low == number.value == number.high or (math.isnan(number.low) and math.isfinite(number.value)):
+    if number.is_exact or (math.isnan(number.low) and math.isfinite(number.value)):
         return show_quantity(number.value, "ns", 4)
     return measured(estimate_of(number), "ns")
 
@@ -58,7 +58,7 @@ def ratio_text(number: Value) -> str:
     """Format `7.25 [6.9, 7.6]`."""
     if math.isnan(number.value):
         return f"undefined ({number.reason})" if number.reason else "undefined"
-    if number.low == number.value == number.high or math.isnan(number.low):
+    if number.is_exact or math.isnan(number.low):
         return show_brief(number.value, 3)
     high = show_brief(number.high, 3) if math.isfinite(number.high) else "∞"
     return f"{show_brief(number.value, 3)} [{show_brief(number.low, 3)}, {high}]"

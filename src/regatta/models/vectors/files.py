@@ -266,7 +266,7 @@ def _number_data(number: Value, where: str, possible: tuple[float, float] = Amou
     """Return a number as in a file. An interval keeps its level without the values that are not possible."""
     if not math.isfinite(number.value):
         raise RegattaError(where, "a finite number", f"{number.value}", number.reason or "remove the entry")
-    if number.low == number.value == number.high and not number.n and not number.reason:
+    if number.is_exact and not number.n and not number.reason:
         return number.value
     found: dict[str, Any] = {"value": number.value}
     if math.isfinite(number.low) and math.isfinite(number.high):

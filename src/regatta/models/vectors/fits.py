@@ -46,8 +46,7 @@ class Fit:
 
 def interval_of(values: Sequence[float], level: float, most: float = math.inf, least: float = 0.0) -> Value:
     """Return the mean of one value per invocation with Student's interval, clipped to the range of the quantity."""
-    found = mean_interval(values, level)
-    plain = Value(found.point, found.low, found.high, found.n, found.reason)
+    plain = Value.of(mean_interval(values, level))
     if math.isnan(plain.low):
         return plain
     return replace(plain, low=max(plain.low, least), high=min(plain.high, most))

@@ -55,7 +55,7 @@ def _mapped(value: Any, old: float, new: float, ends: tuple[float, float]) -> An
 
 
 def _scaled(one: Value, old: float, new: float, least: float, most: float) -> Value:
-    if one.low == one.value == one.high or not math.isfinite(one.low) or not math.isfinite(one.high):
+    if one.is_exact or not math.isfinite(one.low) or not math.isfinite(one.high):
         return one
     if not least <= one.value <= most:
         least, most = _ANY

@@ -6,18 +6,19 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import duckdb
 import numpy as np
 
 from regatta.answers.spine.facts import Facts, fingerprint_of, read_facts
+from regatta.answers.spine.parts import Place
 from regatta.answers.spine.samples import PlannedCell, load_samples
 from regatta.host.errors import Problem, SpecError
 from regatta.host.units import UNITS
 from regatta.host.values.benchmark_label import parts_of_label
-from regatta.host.values.cell import NO_MODIFIERS, configuration_name, heap_text
+from regatta.host.values.cell import NO_MODIFIERS, heap_text
 from regatta.host.values.experiment import Scalar
 from regatta.host.values.plan_cell import AT_MOST
 from regatta.models.vectors.fits import Fit, NoCost, Points, fit, interval_of
@@ -48,42 +49,6 @@ group by all order by all
 
 
 @dataclass(frozen=True)
-class SystemKey:
-    """Identity of a system: a host, a configuration, and the heap if one is set."""
-
-    host: str
-    runtime: str = NATIVE
-    #: "" for native benchmarks
-    collector: str = ""
-    modifiers: str = NO_MODIFIERS
-    #: as `heap_text` writes it
-    heap: str = ""
-
-    @classmethod
-    def of(cls, cell: PlannedCell) -> SystemKey:
-        """Return the system on which a cell was measured."""
-        heap = heap_text(cell.place.heap.factor, cell.place.heap.mib)
-        return cls(cell.place.host, cell.place.runtime, cell.place.collector, cell.place.modifiers, heap)
-
-    @property
-    def name(self) -> str:
-        """Return the host, then the parts that differ from the default: runtime, collector, modifiers, heap."""
-        runtime = "" if self.runtime == NATIVE else self.runtime
-        modifiers = "" if self.modifiers == NO_MODIFIERS else self.modifiers
-        return "-".join(part for part in (self.host, runtime, self.collector, modifiers, self.heap) if part)
-
-    @property
-    def whole_name(self) -> str:
-        """Return the host, the whole configuration and the heap."""
-        return " ".join(part for part in (self.host, self.configuration, self.heap) if part)
-
-    @property
-    def configuration(self) -> str:
-        """Return runtime, collector and modifiers as one name."""
-        return configuration_name(self.runtime, self.collector, self.modifiers)
-
-
-@dataclass(frozen=True)
 class _Series:
     """One series of a cell: one number per invocation, from its repetitions."""
 
@@ -105,8 +70,8 @@ def system_vectors(
 ) -> tuple[list[SystemVector], list[str]]:
     """Compute the system vectors of an experiment from its records.
 
-    A system is a host with one configuration and heap (`SystemKey`); `system_names` gives its name. A primitive without its
-    series is omitted, and the reason is reported. Costs are in ns.
+    A system is a host with one configuration and heap: the place of all its benchmarks. A primitive without its series is
+    omitted, and the reason is reported. Costs are in ns.
 
     Args:
         experiment_dir: `results/<experiment>`, planned and measured.
@@ -126,13 +91,14 @@ def system_vectors(
     facts = read_facts(experiment_dir)
     with open_database(experiment_dir, progress) as connection:
         cells = load_samples(connection, facts.steady).cells
-        systems: dict[SystemKey, list[PlannedCell]] = {}
+        systems: dict[Place, list[PlannedCell]] = {}
         for cell in cells:
-            systems.setdefault(SystemKey.of(cell), []).append(cell)
+            place = replace(cell.place, benchmark="", heap=cell.place.heap.asked)
+            systems.setdefault(place, []).append(cell)
         series = _read(connection, _wanted(cells, table), facts.steady.warmup, summarise)
     vectors: list[SystemVector] = []
     told: list[str] = []
-    for name, (key, own) in zip(system_names(list(systems)), systems.items(), strict=True):
+    for name, (place, own) in zip(system_names(list(systems)), systems.items(), strict=True):
         system = _System(name, table, facts.level)
         system.add([each for cell in own for each in series.get(cell.number, [])])
         if not any(series.get(cell.number) for cell in own):
@@ -140,18 +106,30 @@ def system_vectors(
             continue
         told += [f"{system.name}: {sentence}" for sentence in system.told]
         if system.primitives:
-            provenance = _provenance(facts, key, own[0].place.platform, summary, table, system)
+            provenance = _provenance(facts, place, summary, table, system)
             vectors.append(SystemVector(system.name, "ns", system.primitives, facts.level, provenance))
     return vectors, told
 
 
-def system_names(systems: Sequence[SystemKey]) -> list[str]:
-    """Return unique names for the systems of an experiment.
+def system_names(systems: Sequence[Place]) -> list[str]:
+    """Return unique names for the systems of an experiment: the host, and the parts that differ from the default.
 
     Host `n1` with modifier `quiet` and host `n1-quiet` without modifiers would both be `n1-quiet`: these get their whole names.
     """
-    times = Counter(one.name for one in systems)
-    return [one.name if times[one.name] == 1 else one.whole_name for one in systems]
+    names = [_short_name(one) for one in systems]
+    times = Counter(names)
+    whole = (" ".join(filter(None, (one.host, one.configuration, _heap(one)))) for one in systems)
+    return [name if times[name] == 1 else other for name, other in zip(names, whole, strict=True)]
+
+
+def _short_name(place: Place) -> str:
+    runtime = "" if place.runtime == NATIVE else place.runtime
+    modifiers = "" if place.modifiers == NO_MODIFIERS else place.modifiers
+    return "-".join(filter(None, (place.host, runtime, place.collector, modifiers, _heap(place))))
+
+
+def _heap(place: Place) -> str:
+    return heap_text(place.heap.factor, place.heap.mib)
 
 
 def summary_named(name: str) -> Callable[[Sequence[float]], float]:
@@ -372,7 +350,7 @@ def _cost_ns(where: str, value: float, unit: str, wanted: PrimitiveUnit) -> floa
 
 
 def _provenance(
-    facts: Facts, key: SystemKey, platform: str, summary: str, table: PrimitiveTable, system: _System
+    facts: Facts, place: Place, summary: str, table: PrimitiveTable, system: _System
 ) -> dict[str, str]:
     """Return the provenance of the vector; every value is one line of text."""
     fits = "; ".join(
@@ -380,12 +358,12 @@ def _provenance(
     )
     given = {
         "experiment": facts.name,
-        "host": key.host,
-        "platform": platform,
-        "configuration": key.configuration,
-        "runtime": "" if key.runtime == NATIVE else key.runtime,
-        "heap": key.heap,
-        "fingerprint": fingerprint_of(facts.hosts.get(key.host, {})),
+        "host": place.host,
+        "platform": place.platform,
+        "configuration": place.configuration,
+        "runtime": "" if place.runtime == NATIVE else place.runtime,
+        "heap": _heap(place),
+        "fingerprint": fingerprint_of(facts.hosts.get(place.host, {})),
         "summary": summary,
         "primitives": table.source,
         PROCESSOR_SHARE: "" if math.isnan(system.processor_share) else f"{system.processor_share:.3f}",

@@ -8,7 +8,7 @@ at which the interval of `a - r b` ends at 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -74,6 +74,14 @@ def _slope_by(source: tuple[float, float, float], term: tuple[float, float, floa
     """Return the slope of a term by a source that may be a multiple of the same number, such as a changed cost."""
     width = source[1] + source[2]
     return term[0] * ((term[1] + term[2]) / width if width > 0.0 else 1.0)
+
+
+def summed(parts: Iterable[Sum]) -> Sum:
+    """Return the total of sums; common sources move all of them."""
+    found = Sum(0.0)
+    for part in parts:
+        found = found.plus(part)
+    return found
 
 
 def uncertain(value: Value, source: Hashable, factor: float = 1.0) -> Sum:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from regatta.stats.estimate import Interval
 
 TimeUnit = Literal["ns", "us", "ms", "s"]
 #: one count of a primitive: an operation, or a unit of a bandwidth converted to a cost
@@ -34,6 +36,20 @@ class Value:
     def exact(cls, value: float) -> Value:
         """Return a number without uncertainty."""
         return cls(value, value, value)
+
+    @classmethod
+    def of(cls, interval: Interval) -> Value:
+        """Return an estimate as a value."""
+        return cls(interval.point, interval.low, interval.high, interval.n, interval.reason)
+
+    @property
+    def is_exact(self) -> bool:
+        """Return whether both ends are the value."""
+        return self.low == self.value == self.high
+
+    def times(self, factor: float) -> Value:
+        """Return the value times an exact number of at least 0, with its interval."""
+        return replace(self, value=self.value * factor, low=self.low * factor, high=self.high * factor)
 
 
 @dataclass(frozen=True)
@@ -189,6 +205,15 @@ class Prediction:
     contributions: tuple[Contribution, ...]
     #: primitives of the application without a cost on the system; if there are any, the time is NaN
     missing: tuple[str, ...] = ()
+
+    @property
+    def times(self) -> dict[str, float]:
+        """Return primitive -> its time over all entries with a defined time."""
+        found: dict[str, float] = {}
+        for row in self.contributions:
+            if math.isfinite(row.time.value):
+                found[row.primitive] = found.get(row.primitive, 0.0) + row.time.value
+        return found
 
 
 @dataclass(frozen=True)

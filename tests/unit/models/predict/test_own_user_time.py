@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from helpers.vector_examples import application_of, constant, count_of, system_of
-from regatta.models.predict.speedup import as_mix, speedup
+from regatta.models.predict.mixing import as_mix, speedup
 from regatta.models.predict.times import TracedOn, brings_user_time, of_one_thread, overcounted, quantity
 from regatta.models.predict.what_if import changed, effect, parse_change
 from regatta.models.vectors.sums import ratio

@@ -165,7 +165,7 @@ def served(folder: Path, *labels: str) -> MeasuredExperiment:
 def found_label(measured: MeasuredExperiment, wanted: str) -> str:
     alpha = SystemVector("alpha", "ns", {}, 0.95, {"host": "alpha", "configuration": "native"})
     found = measured.find(RequestedBenchmark.of(wanted), alpha)
-    return found.benchmark if isinstance(found, MeasuredCell) else found
+    return found.place.benchmark if isinstance(found, MeasuredCell) else found
 
 
 def test_a_cell_with_other_parameters_is_not_the_plain_one_and_is_named(
@@ -206,7 +206,7 @@ def test_a_mix_is_found_by_what_is_dynamic_in_its_name_or_its_parameters(tmp_pat
     ):
         found = served(tmp_path / str(at), label).find(mix, alpha)
         assert isinstance(found, MeasuredCell), found
-        assert found.benchmark == label
+        assert found.place.benchmark == label
     crowded = "web/apache-cgi-mix:default connections=64 dynamic_percent=30"
     told = served(tmp_path / "more", crowded).find(mix, alpha)
     assert isinstance(told, str)

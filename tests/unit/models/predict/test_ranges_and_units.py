@@ -9,7 +9,7 @@ import pytest
 from helpers.golden import Golden
 from helpers.vector_examples import application_of, constant, count_of, system_of
 from regatta.host.errors import RegattaError
-from regatta.models.predict.ranges import beyond
+from regatta.models.predict.accuracy import beyond
 from regatta.models.predict.ranking import rank
 from regatta.models.predict.what_if import optimise
 from regatta.models.vectors.fits import fit

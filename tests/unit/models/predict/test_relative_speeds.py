@@ -16,10 +16,10 @@ from helpers.runtime_forecasts import EXACT, TIMES, application, number, pair, s
 from regatta.figures.axes import Figure
 from regatta.figures.section import Section
 from regatta.models.cli.prediction_tables import show_forecast
-from regatta.models.predict.figures import speed_figure, speed_legend
+from regatta.models.predict.figures import speed_group
 from regatta.models.predict.forecast import NOTHING, Forecast, PairForecast
 from regatta.models.predict.page import sections_of_forecast
-from regatta.models.predict.relative_speeds import ApplicationSpeeds, Speed, speeds_of, speeds_table
+from regatta.models.predict.runtimes import ApplicationSpeeds, Speed, speeds_of, speeds_table
 from regatta.models.vectors.values import Value
 
 TRACED = next(iter(TIMES))
@@ -42,6 +42,11 @@ def section(found: Forecast) -> Section | None:
 
 def points(figure: Figure, mark: str) -> list[dict[str, Any]]:
     return [trace for trace in figure.traces if trace.get("marker", {}).get("symbol") == mark]
+
+
+def speed_figure(found: ApplicationSpeeds) -> Figure:
+    (figure,) = speed_group(found).figures
+    return figure
 
 
 def line(figure: Figure) -> dict[str, Any]:
@@ -224,7 +229,7 @@ def test_a_legend_has_only_what_is_drawn() -> None:
     heights = []
     for pairs, names in cases.items():
         one = speeds(*pairs)
-        legend = speed_legend(one)
+        legend = speed_group(one).legend
         assert [entry.name for entry in legend] == names
         assert {entry.look.mark for entry in legend} == {
             trace["marker"]["symbol"] for trace in speed_figure(one).traces[1:]

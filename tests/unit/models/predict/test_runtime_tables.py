@@ -8,7 +8,7 @@ from helpers.golden import Golden
 from helpers.runtime_forecasts import application, number, system
 from regatta.models.predict.forecast import Forecast
 from regatta.models.predict.page import sections_of_forecast
-from regatta.models.predict.runtime_tables import (
+from regatta.models.predict.runtimes import (
     DIFFERENCES,
     differences_table,
     held_out_table,

@@ -14,10 +14,9 @@ from typing import Any
 
 import pytest
 
-from regatta.models.predict.mixing import mixed
+from regatta.models.predict.mixing import mixed, speedup
 from regatta.models.predict.prediction import predict
 from regatta.models.predict.ranking import rank
-from regatta.models.predict.speedup import speedup
 from regatta.models.vectors.costs import evaluate
 from regatta.models.vectors.sums import ratio
 from regatta.models.vectors.values import (

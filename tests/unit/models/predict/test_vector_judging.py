@@ -9,7 +9,7 @@ import pytest
 
 from helpers.golden import Golden
 from helpers.vector_examples import application_of, constant, count_of, system_of
-from regatta.models.predict.coverage import coverage, shared_processor
+from regatta.models.predict.accuracy import coverage, shared_processor
 from regatta.models.predict.ranking import compared
 from regatta.models.predict.times import TracedOn, quantity
 from regatta.models.predict.what_if import changed, parse_change

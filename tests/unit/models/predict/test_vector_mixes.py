@@ -19,9 +19,8 @@ from helpers.vector_examples import (
     system_vectors,
 )
 from regatta.host.errors import RegattaError
-from regatta.models.predict.mixing import mixed, normalized, replaced
+from regatta.models.predict.mixing import as_mix, mixed, normalized, replaced, speedup
 from regatta.models.predict.prediction import has_intervals, predict
-from regatta.models.predict.speedup import as_mix, speedup
 from regatta.models.vectors.values import ApplicationVector, Count, SystemVector, Value
 
 STATIC = application_of(

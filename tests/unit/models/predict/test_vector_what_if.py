@@ -21,7 +21,7 @@ from regatta.host.errors import RegattaError
 from regatta.models.predict.prediction import predict
 from regatta.models.predict.times import quantity
 from regatta.models.predict.what_if import (
-    CountChange,
+    Change,
     changed,
     effect,
     optimise,
@@ -188,7 +188,7 @@ def test_entries_of_one_primitive_keep_their_proportions_and_arguments() -> None
         ("a", 0.5, {"bytes": 9}),
     ]
     nothing = application_of(count_of("a", 0), count_of("a", 0))
-    assert [one.count.value for one in recounted(nothing, {"a": CountChange(count=4)}).counts] == [2, 2]
+    assert [one.count.value for one in recounted(nothing, {"a": Change(number=4)}).counts] == [2, 2]
 
 
 def test_the_time_of_the_applications_own_code_stays_with_changed_counts() -> None:

@@ -13,10 +13,12 @@ from scipy.stats import t
 
 from helpers.golden import Golden
 from helpers.synthetic_journal import cell, native, record, write_experiment
+from regatta.answers.spine.parts import Place
 from regatta.host.errors import SpecError
+from regatta.host.values.experiment import Heap
 from regatta.models.cli.vector import _files
 from regatta.models.vectors.files import read_vector, write_vector
-from regatta.models.vectors.measured import SystemKey, summary_named, system_names, system_vectors
+from regatta.models.vectors.measured import NATIVE, summary_named, system_names, system_vectors
 from regatta.models.vectors.primitives import (
     OS,
     PrimitiveRule,
@@ -347,20 +349,27 @@ def test_what_was_made_can_be_written_and_read_again(tmp_path: Path) -> None:
     assert read_vector(tmp_path / "vector.yml") == system
 
 
+def on(
+    host: str, runtime: str = NATIVE, collector: str = "", modifiers: str = "none", heap: Heap | None = None
+) -> Place:
+    return Place(host, "", "", runtime, collector, modifiers, heap or Heap())
+
+
 def test_a_system_is_called_by_its_host_and_what_is_not_as_usual() -> None:
-    assert SystemKey("alpha").name == "alpha"
-    assert SystemKey("alpha", modifiers="in-docker+half-quota").name == "alpha-in-docker+half-quota"
-    assert SystemKey("alpha", "temurin-21").name == "alpha-temurin-21"
-    assert SystemKey("alpha", "temurin-21", "G1", "none", "2x").name == "alpha-temurin-21-G1-2x"
+    places = [
+        on("alpha"),
+        on("alpha", modifiers="in-docker+half-quota"),
+        on("alpha", "temurin-21"),
+        on("alpha", "temurin-21", "G1", "none", Heap(2.0)),
+    ]
+    names = ["alpha", "alpha-in-docker+half-quota", "alpha-temurin-21", "alpha-temurin-21-G1-2x"]
+    assert system_names(places) == names
 
 
 def test_systems_that_would_be_called_alike_have_their_whole_configuration() -> None:
-    alike = [SystemKey("n1", modifiers="quiet"), SystemKey("n1-quiet"), SystemKey("n2", modifiers="quiet")]
+    alike = [on("n1", modifiers="quiet"), on("n1-quiet"), on("n2", modifiers="quiet")]
     assert system_names(alike) == ["n1 native quiet", "n1-quiet native", "n2-quiet"]
-    assert system_names([SystemKey("n1", "quiet"), SystemKey("n1", modifiers="quiet")]) == [
-        "n1 quiet",
-        "n1 native quiet",
-    ]
+    assert system_names([on("n1", "quiet"), on("n1", modifiers="quiet")]) == ["n1 quiet", "n1 native quiet"]
 
 
 def test_each_collector_and_heap_is_a_system(tmp_path: Path) -> None:

@@ -1,20 +1,28 @@
-"""Tables of predictions for runtimes such as JVMs: held-out errors, shares of system classes, differences.
+"""Predictions for runtimes such as JVMs: relative speeds, held-out errors, shares of system classes, differences.
 
-Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, chapter 4: tables 4-5 and
-4-6 (system classes).
+Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, section 4.3.2, figures 4-4 to 4-7
+(normalized running speeds), and tables 4-5 and 4-6 (system classes).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from regatta.figures.section import Table
+from regatta.figures.section import Column, Table, table_of
 from regatta.figures.text import show_percent, show_share
-from regatta.models.predict.forecast import ApplicationForecast, Forecast, SystemForecast
-from regatta.models.predict.tables import scale_of
+from regatta.models.predict.forecast import ApplicationForecast, Forecast, PairForecast, SystemForecast
+from regatta.models.predict.tables import (
+    MEASURED_CI,
+    if_finite,
+    interval_columns,
+    ratio_column,
+    scale_of,
+    without_blank,
+)
 from regatta.models.vectors.sums import NS
 from regatta.models.vectors.values import Value
 
@@ -32,6 +40,83 @@ HELD_OUT = (
 )
 DIFFERENCES = ("primitive", "on the fastest", "on the slowest", "difference", "share of difference")
 OWN_CODE, PAUSES, OTHERS = "(own code)", "(collector pauses)", "(others)"
+
+
+# Relative speeds
+
+
+@dataclass(frozen=True)
+class Speed:
+    """The time of an application on the reference divided by its time on a system. An unknown number is NaN."""
+
+    system: str
+    predicted: Value
+    measured: Value
+    score: Value
+
+
+@dataclass(frozen=True)
+class ApplicationSpeeds:
+    """The speeds of one application, the fastest first: by the measured speed, or by the predicted one if that is unknown."""
+
+    application: str
+    #: the traced system, or the fastest one if none of the systems was traced; its speed is 1
+    reference: str
+    speeds: tuple[Speed, ...]
+
+
+def speeds_of(forecast: Forecast) -> list[ApplicationSpeeds]:
+    """Return the speeds of each application that has any; none unless the systems have runtimes."""
+    if not forecast.has_runtimes:
+        return []
+    return [speeds for one in forecast.applications if (speeds := _speeds_of(one)).speeds]
+
+
+def _speeds_of(one: ApplicationForecast) -> ApplicationSpeeds:
+    reference = one.traced_on or (one.systems[0].system if one.systems else "")
+    speeds = [_speed(pair, reference) for pair in one.pairs if reference in (pair.faster, pair.slower)]
+    return ApplicationSpeeds(one.application.name, reference, tuple(sorted(speeds, key=_order)))
+
+
+def _speed(pair: PairForecast, reference: str) -> Speed:
+    ratios = (pair.comparable, pair.measured, pair.score)
+    if pair.slower == reference:
+        return Speed(pair.faster, *ratios)
+    return Speed(pair.slower, *map(_inverse, ratios))
+
+
+def _inverse(ratio: Value) -> Value:
+    if math.isnan(ratio.value):
+        return ratio
+    if ratio.value <= 0.0:
+        return Value(math.nan, reason="division by 0")
+    low = 1.0 / ratio.high if ratio.high > 0.0 else math.nan
+    high = 1.0 / ratio.low if ratio.low > 0.0 else math.nan
+    return Value(1.0 / ratio.value, low, high, ratio.n, ratio.reason)
+
+
+def _order(speed: Speed) -> float:
+    known = speed.measured if math.isfinite(speed.measured.value) else speed.predicted
+    return -known.value if math.isfinite(known.value) else math.inf
+
+
+def speeds_table(found: Sequence[ApplicationSpeeds]) -> Table:
+    """List the speeds. The title names the reference if it is the same for all applications, else a column does."""
+    references = {one.reference for one in found}
+    same = len(references) == 1
+    columns: list[Column[tuple[ApplicationSpeeds, Speed]]] = [
+        Column("application", lambda row: row[0].application),
+        Column("system", lambda row: row[1].system),
+        Column("relative to", lambda row: "" if same else row[0].reference),
+        *interval_columns("predicted speed", "CI", lambda row: row[1].predicted),
+        *interval_columns("measured speed", MEASURED_CI, lambda row: if_finite(row[1].measured)),
+        ratio_column("by score", lambda row: if_finite(row[1].score)),
+    ]
+    title = f"Speed relative to {references.pop()}" if same else "Relative speed"
+    return without_blank(table_of(title, [(one, speed) for one in found for speed in one.speeds], columns))
+
+
+# Errors, shares, differences
 
 
 def runtime_tables(forecast: Forecast) -> list[Table]:
@@ -70,10 +155,8 @@ def _held_out(name: str, ratios: Sequence[Value]) -> tuple[str, ...]:
     wrong += [f"90th percentile above {show_percent(HIGH_AT_MOST)}"] if high > HIGH_AT_MOST else []
     if ranged and contained < CONTAINED_AT_LEAST * len(ranged):
         wrong.append(f"intervals contain less than {show_percent(CONTAINED_AT_LEAST)}")
-    return (
-        name, str(len(ratios)), show_share(median), show_share(high), f"{contained} of {len(ranged)}",
-        "; ".join(wrong) or "within limits",
-    )  # fmt: skip
+    within, verdict = f"{contained} of {len(ranged)}", "; ".join(wrong) or "within limits"
+    return name, str(len(ratios)), show_share(median), show_share(high), within, verdict
 
 
 def shares_table(applications: Sequence[ApplicationForecast]) -> Table:
@@ -83,19 +166,23 @@ def shares_table(applications: Sequence[ApplicationForecast]) -> Table:
     """
     applications = [one for one in applications if one.application.user_time != Value.exact(0.0)]
     names = list(dict.fromkeys(system.system for one in applications for system in one.systems))
-    rows = []
-    for one in applications:
-        of = {system.system: system for system in one.systems if system.elapsed.value > 0.0}
-        sampled = one.application.provenance.get("system_share", "")
-        rows.append(
-            (
-                one.application.name, sampled.partition(" (")[0],
-                *(show_share(of[name].prediction.time.value / of[name].elapsed.value) if name in of else "" for name in names),
-            )
-        )  # fmt: skip
-    columns = ("application", "sampled", *names)
-    table = Table("Share of the time in system classes", columns, rows, frozenset(range(1, len(columns))))
-    return table.of_columns(at for at in range(len(columns)) if any(row[at] for row in rows))
+
+    def share_on(name: str) -> Column[ApplicationForecast]:
+        def text(one: ApplicationForecast) -> str:
+            system = next((each for each in one.systems if each.system == name), None)
+            known = system is not None and system.elapsed.value > 0.0
+            return show_share(system.prediction.time.value / system.elapsed.value) if system and known else ""
+
+        return Column(name, text, numeric=True)
+
+    columns: list[Column[ApplicationForecast]] = [
+        Column("application", lambda one: one.application.name),
+        Column(
+            "sampled", lambda one: one.application.provenance.get("system_share", "").partition(" (")[0], True
+        ),
+        *map(share_on, names),
+    ]
+    return without_blank(table_of("Share of the time in system classes", applications, columns))
 
 
 def differences_table(one: ApplicationForecast) -> Table:
@@ -109,10 +196,8 @@ def differences_table(one: ApplicationForecast) -> Table:
     pause = one.application.pause_time
     pause_ns = 0.0 if pause is None else pause.value * NS[one.application.time_unit]
     here, there = _parts(fast, pause_ns), _parts(slow, pause_ns)
-    names = sorted(
-        here.keys() | there.keys(), key=lambda name: -abs(there.get(name, 0.0) - here.get(name, 0.0))
-    )
-    parts = [(name, here.get(name, 0.0), there.get(name, 0.0)) for name in names]
+    parts = [(name, here.get(name, 0.0), there.get(name, 0.0)) for name in sorted({*here, *there})]
+    parts.sort(key=lambda part: -abs(part[2] - part[1]))
     if len(parts) > _ROWS:
         rest = parts[_ROWS - 1 :]
         total = (OTHERS, math.fsum(part[1] for part in rest), math.fsum(part[2] for part in rest))
@@ -129,10 +214,7 @@ def differences_table(one: ApplicationForecast) -> Table:
 
 def _parts(system: SystemForecast, pause_ns: float) -> dict[str, float]:
     """Return the time of each primitive on a system, of own code, and of pauses, in ns."""
-    found: dict[str, float] = {}
-    for row in system.prediction.contributions:
-        if math.isfinite(row.time.value):
-            found[row.primitive] = found.get(row.primitive, 0.0) + row.time.value
+    found = system.prediction.times
     own = system.elapsed.value - system.prediction.time.value - pause_ns
     if own > 1e-9 * system.elapsed.value:
         found[OWN_CODE] = own
