@@ -75,7 +75,7 @@ def primitives(
     if as_json:
         from regatta.answers.kit.plain import plain
 
-        words = {"sentences": core_sentences(found), "warnings": core_warnings(found)}
+        words = {"sentences": core_sentences(found), "warnings": [*core_warnings(found)]}
         click.echo(json.dumps(plain(found) | words, indent=1, allow_nan=False))
     else:
         _show(found)
@@ -111,10 +111,5 @@ def _show(found: CoreSet) -> None:
         console.print(f"• {printable(sentence)}")
     for warning in core_warnings(found):
         click.echo(f"warning: {printable(warning)}", err=True)
-    for table in (
-        shares_table(found),
-        calls_table(found),
-        without_cost_table(found),
-        without_rule_table(found),
-    ):
-        show(console, table)
+    for table_of in (shares_table, calls_table, without_cost_table, without_rule_table):
+        show(console, table_of(found))

@@ -139,21 +139,14 @@ def show(file: str, as_json: bool) -> None:
         click.echo(json.dumps({"kind": _kind(one), **plain(one)}, indent=1, allow_nan=False))
         return
     console = plain_console()
-    console.print(
-        printable(f"{_kind(one)} vector {one.name}, {_size(one)}, {show_percent(one.level)} CI"),
-        style="bold",
-    )
+    heading = f"{_kind(one)} vector {one.name}, {_size(one)}, {show_percent(one.level)} CI"
+    console.print(printable(heading), style="bold")
     if isinstance(one, SystemVector):
         _show_system(console, one)
     else:
         _show_application(console, one)
-    show_table(
-        console,
-        "Provenance",
-        ("key", "value"),
-        [(key, value) for key, value in one.provenance.items()],
-        left=("key", "value"),
-    )
+    header = ("key", "value")
+    show_table(console, "Provenance", header, list(one.provenance.items()), left=header)
 
 
 def _find(name: str) -> SystemVector | ApplicationVector:
@@ -171,16 +164,8 @@ def _find(name: str) -> SystemVector | ApplicationVector:
         if name in files:
             return read_vector(files[name])
     fix = f"choose one of {', '.join(known)}" if known else "write one: `regatta vector system EXPERIMENT`"
-    raise SpecError(
-        [
-            Problem(
-                "FILE",
-                "the file of a vector, or a name in configs/systems or configs/applications",
-                repr(name),
-                fix,
-            )
-        ]
-    )
+    expected = "the file of a vector, or a name in configs/systems or configs/applications"
+    raise SpecError([Problem("FILE", expected, repr(name), fix)])
 
 
 def _kind(one: SystemVector | ApplicationVector) -> str:
@@ -223,13 +208,7 @@ def _costs(cost: Cost, unit: str) -> list[tuple[str, str, str, str]]:
     if isinstance(cost, LinearCost):
         return [(f"per {unit}", *_number(cost.fixed)), (f"+ per {cost.argument}", *_number(cost.per))]
     if isinstance(cost, TableCost):
-        return [
-            (
-                ", ".join(f"{n} {v:g}" for n, v in zip(cost.arguments, point.at, strict=True)),
-                *_number(point.cost),
-            )
-            for point in cost.points
-        ]
+        return [(_at(cost.arguments, point.at), *_number(point.cost)) for point in cost.points]
     ends = [f"< {end:g}" for end in cost.breaks] + [f"≥ {cost.breaks[-1]:g}"]
     rows = []
     for end, (fixed, per) in zip(ends, cost.pieces, strict=True):
@@ -237,17 +216,21 @@ def _costs(cost: Cost, unit: str) -> list[tuple[str, str, str, str]]:
     return rows
 
 
+def _at(names: Sequence[str], values: Sequence[float]) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in zip(names, values, strict=True))
+
+
 def _show_application(console: Console, one: ApplicationVector) -> None:
+    from regatta.models.predict.tables import CALLS, calls_text
+
     rows = []
     for count in one.counts:
         value, ends, n = _number(count.count)
         given = ", ".join(f"{name} {number:,.6g}" for name, number in count.arguments.items())
         if count.distribution:
             given = f"{len(count.distribution)} sets of arguments"
-        stands = ", ".join(count.stands_for)
-        calls = f"{stands} ({count.rule})" if stands and count.rule else stands or count.rule
-        rows.append((count.primitive, given, value, ends, n, calls))
-    header = ("primitive", "arguments", "count", "CI", "n", "counted calls (rule)")
+        rows.append((count.primitive, given, value, ends, n, calls_text(count)))
+    header = ("primitive", "arguments", "count", "CI", "n", CALLS)
     show_table(console, f"Counts per {one.per}", header, rows, left=("primitive", "arguments", header[-1]))
     if one.user_time is not None:
         value, ends, _ = _number(one.user_time)

@@ -41,12 +41,8 @@ def core_sentences(found: CoreSet) -> tuple[str, ...]:
     )
 
 
-def core_warnings(found: CoreSet) -> tuple[str, ...]:
-    """Return a warning for each application of which some time is unknown."""
-    return tuple(_warnings(found))
-
-
-def _warnings(found: CoreSet) -> Iterator[str]:
+def core_warnings(found: CoreSet) -> Iterator[str]:
+    """Yield a warning for each application of which some time is unknown."""
     for one in found.applications:
         if names := [row.name for row in found.without_cost if one.name in row.counts]:
             yield f"{one.name}: no cost of {listed(names)} on {found.system}. All shares exclude their time."
@@ -108,9 +104,8 @@ def _calls_text(one: Calls) -> str:
 
 def without_cost_table(found: CoreSet) -> Table:
     """List the primitives without a cost on the system."""
-    return _counts_table(
-        found, found.without_cost, f"Primitives without a cost on {found.system}", "primitive"
-    )
+    title = f"Primitives without a cost on {found.system}"
+    return _counts_table(found, found.without_cost, title, "primitive")
 
 
 def without_rule_table(found: CoreSet) -> Table:

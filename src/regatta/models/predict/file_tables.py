@@ -8,10 +8,11 @@ from typing import Any
 
 from regatta.figures.axes import Figure, Group, Trace, axis, layout
 from regatta.figures.looks import LegendEntry, Look
-from regatta.figures.section import Section, Table
-from regatta.figures.text import ABSENT, hover, significant
+from regatta.figures.section import Column, Section, Table, table_of
+from regatta.figures.text import ABSENT, hover, show_ends, significant
 from regatta.models.page_cache.cache import PAGE_BYTES
 from regatta.models.predict.file_times import FileForecast, FileTime, Order
+from regatta.models.predict.tables import MEASURED_CI, interval_columns, show_error
 from regatta.models.vectors.values import Value
 
 _MS = 1e6
@@ -19,10 +20,6 @@ _MIB = 1 << 20
 _PREDICTED = Look("@c0", "diamond", "solid")
 _MEASURED = Look("@ink", "circle", "solid")
 _FIGURE_PX = 280
-_TIMES = (
-    "program", "host", "disk", "memory, MiB", "waits for the disk", "read, MiB", "synced, MiB", "predicted, ms", "CI",
-    "measured, ms", "measured CI", "error",
-)  # fmt: skip
 WORDS = (
     "The time without modifiers is measured, and the others are predicted from it: more or fewer waits for the disk, each with its "
     "cost there. Intervals of predictions include the errors of the costs and of the measured time, not that of the simulated cache."
@@ -31,26 +28,35 @@ WORDS = (
 
 def times_table(found: FileForecast) -> Table:
     """Return one row for each program and configuration."""
-    rows = [
-        (
-            one.benchmark, one.host, one.disk, _memory(one), f"{one.counts.waits:,}", _mib(one.counts.fetched),
-            _mib(one.counts.synced), "measured" if one.base else _ms(one.predicted.value),
-            ABSENT if one.base else _ends(one.predicted), _ms(one.measured.value), _ends(one.measured),
-            f"{100 * one.error:+.1f} %" if math.isfinite(one.error) else ABSENT,
-        )
-        for one in found.times
-    ]  # fmt: skip
-    return Table("Times of programs", _TIMES, rows, frozenset(range(3, len(_TIMES)))).without_empty()
+    columns: list[Column[FileTime]] = [
+        Column("program", lambda one: one.benchmark),
+        Column("host", lambda one: one.host),
+        Column("disk", lambda one: one.disk),
+        Column("memory, MiB", _memory, True),
+        Column("waits for the disk", lambda one: f"{one.counts.waits:,}", True),
+        Column("read, MiB", lambda one: _mib(one.counts.fetched), True),
+        Column("synced, MiB", lambda one: _mib(one.counts.synced), True),
+        Column("predicted, ms", lambda one: "measured" if one.base else _ms(one.predicted.value), True),
+        Column("CI", lambda one: "" if one.base else show_ends(one.predicted, _ms), True),
+        *interval_columns("measured, ms", MEASURED_CI, lambda one: one.measured, _ms),
+        Column(
+            "error", lambda one: show_error(one.error + 1.0) if math.isfinite(one.error) else ABSENT, True
+        ),
+    ]
+    return table_of("Times of programs", found.times, columns).without_empty()
 
 
 def orders_table(found: FileForecast) -> Table:
     """Return one row for each program and pair of disks."""
-    rows = [
-        (one.benchmark, one.host, " / ".join(one.disks), *_ratio(one.predicted), *_ratio(one.measured), one.verdict)
-        for one in found.orders
-    ]  # fmt: skip
-    header = ("program", "host", "disks", "predicted ratio", "CI", "measured ratio", "measured CI", "order")
-    return Table("Order of disks", header, rows, frozenset(range(3, 7)))
+    columns: list[Column[Order]] = [
+        Column("program", lambda one: one.benchmark),
+        Column("host", lambda one: one.host),
+        Column("disks", lambda one: " / ".join(one.disks)),
+        *interval_columns("predicted ratio", "CI", lambda one: one.predicted),
+        *interval_columns("measured ratio", MEASURED_CI, lambda one: one.measured),
+        Column("order", lambda one: one.verdict),
+    ]
+    return table_of("Order of disks", found.orders, columns)
 
 
 def sentences(found: FileForecast) -> list[str]:
@@ -107,7 +113,7 @@ def _figure(times: Sequence[FileTime]) -> Figure:
                     "array": [_far(one.high - one.value) for _, one in shown],
                     "arrayminus": [_far(one.value - one.low) for _, one in shown],
                 },
-                "hovertext": [hover(f"{name} {_ms(one.value)} ms", names[at], _ends(one)) for at, one in shown],
+                "hovertext": [hover(f"{name} {_ms(one.value)} ms", names[at], show_ends(one, _ms)) for at, one in shown],
                 "hoverinfo": "text", "marker": {"size": 8, "color": look.colour, "symbol": look.mark},
             }
         )  # fmt: skip
@@ -164,12 +170,3 @@ def _mib(pages: int) -> str:
 
 def _ms(ns: float) -> str:
     return significant(ns / _MS, 4) if math.isfinite(ns) else ABSENT
-
-
-def _ends(one: Value) -> str:
-    return f"{_ms(one.low)} to {_ms(one.high)}" if math.isfinite(one.low) and math.isfinite(one.high) else ABSENT  # fmt: skip
-
-
-def _ratio(one: Value) -> tuple[str, str]:
-    ends = f"{one.low:.3g} to {one.high:.3g}" if math.isfinite(one.low) and math.isfinite(one.high) else ABSENT  # fmt: skip
-    return (f"{one.value:.3g}" if math.isfinite(one.value) else ABSENT), ends

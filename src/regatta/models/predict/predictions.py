@@ -15,7 +15,6 @@ from regatta.models.predict.forecast import (
     NOTHING,
     ApplicationForecast,
     Change,
-    Effect,
     Forecast,
     PairForecast,
     Saving,
@@ -72,9 +71,8 @@ class RequestedApplication:
             return RequestedBenchmark.of(benchmark, self.vector.per)
         if self.parts:
             return RequestedBenchmark.mix([(part.benchmark, weight) for part, weight in self.parts])
-        return (
-            RequestedBenchmark.of(self.vector.benchmark, self.vector.per) if self.vector.benchmark else None
-        )
+        named = self.vector.benchmark
+        return RequestedBenchmark.of(named, self.vector.per) if named else None
 
 
 @dataclass(frozen=True)
@@ -171,14 +169,6 @@ def _named_apart(systems: Sequence[SystemSource]) -> tuple[SystemSource, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True)
-class _Compared:
-    """Predictions compared with measurements. `ratios`: of the measured times of two systems, which show whether they differ."""
-
-    comparison: Comparison
-    ratios: Mapping[tuple[str, str], Value]
-
-
 @dataclass
 class _Forecaster:
     """Processes one request."""
@@ -220,6 +210,12 @@ class _Forecaster:
         )
         held = None if self.request.hypothetical else self._held(application, systems, traced_on, cells)
         scores = self._times_of("--score", self.request.score, asked) if self.request.score else {}
+        effects = {
+            name: what_if.effect(
+                asked.vector, vector, self.request.changes, traced_on, self.request.count_changes
+            )
+            for name, vector in (before.items() if self.request.hypothetical else ())
+        }
         return ApplicationForecast(
             application,
             rows,
@@ -229,8 +225,8 @@ class _Forecaster:
             ),
             ranking.groups,
             self._savings(application, systems, rows) if self.request.optimise else {},
-            self._effects(asked.vector, before, traced_on) if self.request.hypothetical else {},
-            held is not None and held.comparison.ranked_right,
+            effects,
+            held is not None and held.ranked_right,
             traced.name if traced else "",
             self._unscaled(application, before, traced),
             self.request.score,
@@ -312,7 +308,7 @@ class _Forecaster:
         systems: Mapping[str, SystemVector],
         traced_on: TracedOn,
         cells: Mapping[str, MeasuredCell | str],
-    ) -> _Compared | None:
+    ) -> Comparison | None:
         """Return the predictions compared with measurements; None with measurements of fewer than two systems."""
         known = {name: cell for name, cell in cells.items() if isinstance(cell, MeasuredCell)}
         what: Compared = "kernel"
@@ -323,9 +319,8 @@ class _Forecaster:
         known = {name: cell for name, cell in known.items() if cell.of(what)}
         if len(known) < 2:
             return None
-        ratios = {}
-        for a, b in permutations(known, 2):
-            ratios[a, b] = measured_ratio(known[a].series_of(what), known[b].series_of(what), self.level)
+        series = {name: cell.series_of(what) for name, cell in known.items()}
+        ratios = {(a, b): measured_ratio(series[a], series[b], self.level) for a, b in permutations(known, 2)}
         differ = {
             frozenset(pair): found.low > 1.0 or found.high < 1.0
             for pair, found in ratios.items()
@@ -333,19 +328,18 @@ class _Forecaster:
         }
         measured = {name: cell.interval(what) for name, cell in known.items()}
         vectors = [systems[name] for name in known]
-        return _Compared(compared(application, vectors, measured, what, differ, traced_on), ratios)
+        return replace(compared(application, vectors, measured, what, differ, traced_on), ratios=ratios)
 
     @staticmethod
-    def _pairs(ranking: Ranking, held: _Compared | None) -> Iterable[PairForecast]:
+    def _pairs(ranking: Ranking, held: Comparison | None) -> Iterable[PairForecast]:
         for pair in ranking.pairs:
-            found = ratio(ranking.times[pair.second], ranking.times[pair.first])
-            verdict = held.comparison.verdicts.get(frozenset((pair.first, pair.second))) if held else None
+            verdict = held.verdicts.get(frozenset((pair.faster, pair.slower))) if held else None
             if verdict is None or held is None:
-                yield PairForecast(pair.first, pair.second, found, pair.told_apart)
+                yield pair
                 continue
-            measured, what = held.ratios[pair.second, pair.first], held.comparison.quantity
-            like = ratio(held.comparison.times[pair.second], held.comparison.times[pair.first])
-            yield PairForecast(pair.first, pair.second, found, pair.told_apart, measured, verdict, like, what)
+            measured = held.ratios[pair.slower, pair.faster]
+            like = ratio(held.times[pair.slower], held.times[pair.faster])
+            yield replace(pair, measured=measured, verdict=verdict, compared=like, quantity=held.quantity)
 
     # Measured times
 
@@ -379,16 +373,10 @@ class _Forecaster:
         Each system's are of the first experiment that has them.
         """
         without = asked.wanted(self.request.benchmark)
-        found = {
-            source.vector.name: next(
-                filter(
-                    None,
-                    (one.times_of_suite(suite, source.vector, without) for one in self._searched(source)),
-                ),
-                {},
-            )
-            for source in self.request.systems
-        }
+        found: dict[str, dict[str, Value]] = {}
+        for source in self.request.systems:
+            times = (one.times_of_suite(suite, source.vector, without) for one in self._searched(source))
+            found[source.vector.name] = next(filter(None, times), {})
         if not common_benchmarks(found.values()):
             expected = "a suite that was measured on these systems"
             raise SpecError([Problem(option, expected, suite, "name one of their experiment")])
@@ -405,19 +393,6 @@ class _Forecaster:
         if asked.parts:
             changes = what_if.as_factors(asked.vector, changes)
         return [(what_if.recounted(part, changes), weight) for part, weight in asked.mix]
-
-    def _effects(
-        self,
-        application: ApplicationVector,
-        systems: Mapping[str, SystemVector],
-        traced_on: TracedOn,
-    ) -> dict[str, Effect]:
-        return {
-            name: what_if.effect(
-                application, system, self.request.changes, traced_on, self.request.count_changes
-            )
-            for name, system in systems.items()
-        }
 
     @staticmethod
     def _savings(
@@ -452,9 +427,8 @@ class _Forecaster:
         found = speedup(self._recounted(one.before), self._recounted(one.after), system, user, traced)
         measured, reason = NOTHING, ""
         if isinstance(before, str) or isinstance(after, str):
-            reason = "; ".join(
-                dict.fromkeys(cell for cell in (before, after) if isinstance(cell, str) and cell)
-            )
+            reasons = (cell for cell in (before, after) if isinstance(cell, str) and cell)
+            reason = "; ".join(dict.fromkeys(reasons))
         elif not self.request.hypothetical:
             if before.of("elapsed") and after.of("elapsed"):
                 measured = measured_ratio(before.series_of("elapsed"), after.series_of("elapsed"), self.level)

@@ -15,26 +15,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Literal
 
 from regatta.host.errors import RegattaError
-from regatta.models.predict.forecast import Verdict
+from regatta.models.predict.forecast import PairForecast, Verdict
 from regatta.models.predict.prediction import check_units, common_level
 from regatta.models.predict.times import Quantity, TracedOn, quantity
 from regatta.models.vectors.sums import Sum, ratio, uncertain
 from regatta.models.vectors.values import ApplicationVector, SystemVector, Value
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two systems; `first` is predicted to be at least as fast."""
-
-    first: str
-    second: str
-    #: whether the interval of the difference excludes 0
-    told_apart: bool
 
 
 @dataclass(frozen=True)
@@ -44,8 +34,8 @@ class Ranking:
     systems: tuple[str, ...]
     #: system -> its predicted time in ns, not finite if primitives are missing
     times: Mapping[str, Sum]
-    #: all systems with a time, in their order
-    pairs: tuple[Pair, ...]
+    #: all systems with a time, in their order, without measurements
+    pairs: tuple[PairForecast, ...]
     #: consecutive systems that cannot be distinguished pairwise; a system may be in two groups
     groups: tuple[tuple[str, ...], ...]
 
@@ -73,12 +63,14 @@ def rank(
     times = {system.name: quantity(application, system, what, traced_on) for system in systems}
     order = sorted(times, key=lambda name: _last_if_unknown(times[name].value))
     known = [name for name in order if math.isfinite(times[name].value)]
-    pairs = tuple(
-        Pair(first, second, times[second].minus(times[first]).interval().low > 0.0)
-        for first, second in combinations(known, 2)
-    )
-    groups = _groups(known, {(pair.first, pair.second) for pair in pairs if not pair.told_apart})
+    pairs = tuple(_pair(faster, slower, times) for faster, slower in combinations(known, 2))
+    groups = _groups(known, {(pair.faster, pair.slower) for pair in pairs if not pair.told_apart})
     return Ranking(tuple(order), times, pairs, groups)
+
+
+def _pair(faster: str, slower: str, times: Mapping[str, Sum]) -> PairForecast:
+    differ = times[slower].minus(times[faster]).interval().low > 0.0
+    return PairForecast(faster, slower, ratio(times[slower], times[faster]), differ)
 
 
 def _check(names: Sequence[str]) -> None:
@@ -124,6 +116,8 @@ class Comparison:
     times: Mapping[str, Sum]
     #: for each pair of measured systems
     verdicts: Mapping[frozenset[str], Verdict]
+    #: (a, b) -> measured time on a / that on b
+    ratios: Mapping[tuple[str, str], Value] = field(default_factory=dict)
 
     @property
     def ranked_right(self) -> bool:
@@ -163,15 +157,11 @@ def compared(
     if not known:
         return Comparison(what, {}, {})
     ranking = rank(application, known, what, traced_on)
-    order = [name for name in ranking.systems if math.isfinite(ranking.times[name].value)]
     verdicts: dict[frozenset[str], Verdict] = {}
-    for first, second in combinations(order, 2):
-        pair = frozenset((first, second))
-        verdicts[pair] = _verdict(
-            ratio(ranking.times[second], ranking.times[first]),
-            ratio(real[second], real[first]),
-            (differ or {}).get(pair),
-        )
+    for pair in ranking.pairs:
+        names = frozenset((pair.faster, pair.slower))
+        real_ratio = ratio(real[pair.slower], real[pair.faster])
+        verdicts[names] = _verdict(pair.ratio, real_ratio, (differ or {}).get(names))
     return Comparison(what, ranking.times, verdicts)
 
 

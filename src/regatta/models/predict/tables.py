@@ -289,7 +289,7 @@ def speed_ups_table(speed_ups: Iterable[SpeedUp]) -> Table:
         Column("note", lambda one: f"undefined ({one.best.reason})" if math.isnan(one.best.value) else ""),
     ]
     # A column without any number says less than the note.
-    return table_of("Speed-up", speed_ups, columns).without_empty()
+    return table_of("", speed_ups, columns).without_empty()
 
 
 def changes_table(one: ApplicationForecast, changes: Sequence[Change]) -> Table:

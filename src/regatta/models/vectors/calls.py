@@ -6,7 +6,7 @@ Also the values of traces: the kinds of calls (`Seen`) and their counts (`Tally`
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, get_args
@@ -263,37 +263,36 @@ class CallTable:
     unknown: str | None
     provenance: Mapping[str, str] = field(default_factory=dict)
 
+    def _of(self, fits: Callable[[CallRule], object]) -> frozenset[str]:
+        """Return the calls of the rules that fit."""
+        return frozenset(call for rule in self.rules.values() if fits(rule) for call in rule.calls)
+
     @property
     def told_by_kind(self) -> frozenset[str]:
         """Return the calls whose descriptor matters."""
-        return frozenset(call for rule in self.rules.values() if rule.on or rule.turn for call in rule.calls)
+        return self._of(lambda rule: rule.on or rule.turn)
 
     @property
     def sized(self) -> frozenset[str]:
         """Return the calls whose bytes matter."""
-        return frozenset(
-            call
-            for rule in self.rules.values()
-            if rule.least_bytes or any(c.each == "byte" or c.argument for c in rule.counts)
-            for call in rule.calls
+        return self._of(
+            lambda rule: rule.least_bytes or any(one.each == "byte" or one.argument for one in rule.counts)
         )
 
     @property
     def of_loader(self) -> frozenset[str]:
         """Return the calls that a loader may make before the program starts."""
-        return frozenset(
-            call for rule in self.rules.values() if rule.phase == "loader" for call in rule.calls
-        )
+        return self._of(lambda rule: rule.phase == "loader")
 
     @property
     def beginning_turns(self) -> frozenset[str]:
         """Return the calls after which the next write on a connection is the reply."""
-        return frozenset(call for rule in self.rules.values() if rule.begins_turn for call in rule.calls)
+        return self._of(lambda rule: rule.begins_turn)
 
     @property
     def taking_turns(self) -> frozenset[str]:
         """Return the calls that are a reply or a further write."""
-        return frozenset(call for rule in self.rules.values() if rule.turn for call in rule.calls)
+        return self._of(lambda rule: rule.turn)
 
 
 def read_calls(path: Path) -> CallTable:
@@ -319,25 +318,17 @@ def _check_order(model: CallsFile, document: Document, problems: list[Problem]) 
     for name, rule in model.rules.items():
         for index, primitive in enumerate(rule.covered_by):
             if primitive not in counted:
-                problems.append(
-                    Problem(
-                        document.where(("rules", name, "covered_by", index)),
-                        "a primitive counted by a rule above",
-                        repr(primitive),
-                        "move this rule below the counting rule",
-                    )
+                where = document.where(("rules", name, "covered_by", index))
+                expected, fix = (
+                    "a primitive counted by a rule above",
+                    "move this rule below the counting rule",
                 )
+                problems.append(Problem(where, expected, repr(primitive), fix))
         counted |= {entry.primitive for entry in rule.counts}
-        taken = [call for call in rule.calls if call in whole]
-        for call in taken:
-            problems.append(
-                Problem(
-                    document.where(("rules", name, "calls")),
-                    "calls not consumed by the rules above",
-                    f"{call}, consumed by `{whole[call]}`",
-                    "move this rule up, or remove the call",
-                )
-            )
+        for call in (call for call in rule.calls if call in whole):
+            where, got = document.where(("rules", name, "calls")), f"{call}, consumed by `{whole[call]}`"
+            expected, fix = "calls not consumed by the rules above", "move this rule up, or remove the call"
+            problems.append(Problem(where, expected, got, fix))
         restricted = rule.on or rule.result or rule.turn or rule.phase or rule.least_bytes or rule.covered_by
         if not restricted:
             whole |= dict.fromkeys(rule.calls, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,17 @@ from regatta.models.vectors.schema import (
     AmountSpec,
     ApplicationFile,
     CostSpec,
+    CountSpec,
     IntervalSpec,
+    LineSpec,
     NumberSpec,
+    PieceSpec,
+    PiecesSpec,
+    PointSpec,
+    PrimitiveSpec,
+    ShareSpec,
     SystemFile,
+    TableSpec,
     UserShareSpec,
 )
 from regatta.models.vectors.values import (
@@ -63,12 +71,8 @@ def _vector(document: Document) -> SystemVector | ApplicationVector:
     if not isinstance(document.value, dict):
         expected = "a vector (a mapping)"
         problems.append(Problem(document.where(()), expected, shown(document.value), "add `kind: system`"))
-    elif kind == "system":
-        system = check(SystemFile, document, problems)
-        found = None if system is None else _system(system)
-    elif kind == "application":
-        application = check(ApplicationFile, document, problems)
-        found = None if application is None else _application(application)
+    elif kind in ("system", "application"):
+        found = _value(check(SystemFile if kind == "system" else ApplicationFile, document, problems))
     elif "kind" in document.value:
         problems.append(unknown_choice(document.where(("kind",)), kind, ("system", "application")))
     else:
@@ -79,73 +83,42 @@ def _vector(document: Document) -> SystemVector | ApplicationVector:
     return found
 
 
+#: a part of a file -> its value, which has the same fields
+_VALUES: Mapping[type, Callable[..., Any]] = {
+    ApplicationFile: ApplicationVector,
+    CountSpec: Count,
+    LineSpec: LinearCost,
+    PiecesSpec: PiecewiseCost,
+    PointSpec: TablePoint,
+    PrimitiveSpec: PrimitiveCost,
+    ShareSpec: Share,
+    SystemFile: SystemVector,
+    TableSpec: TableCost,
+}
+
+
+def _value(given: Any) -> Any:
+    """Return a part of a file as a value: lists as tuples, texts and numbers without their place in the file."""
+    if isinstance(given, CostSpec):
+        other = next(filter(None, (given.linear, given.table, given.piecewise)), None)
+        return ConstantCost(_interval(given)) if other is None else _value(other)
+    if isinstance(given, IntervalSpec):
+        return _interval(given)
+    if isinstance(given, PieceSpec):
+        return _interval(given.fixed), _interval(given.per)
+    if (make := _VALUES.get(type(given))) is not None:
+        names = type(given).model_fields
+        return make(**{name: _value(getattr(given, name)) for name in names if name != "kind"})
+    if isinstance(given, Mapping):
+        return {str(key): _value(value) for key, value in given.items()}
+    if isinstance(given, list):
+        return tuple(map(_value, given))
+    return str(given) if isinstance(given, str) else None if given is None else float(given)
+
+
 def _interval(spec: IntervalSpec) -> Value:
-    low, high = (math.nan if end is None else float(end) for end in (spec.low, spec.high))
-    value = math.nan if spec.value is None else float(spec.value)
+    value, low, high = (math.nan if one is None else float(one) for one in (spec.value, spec.low, spec.high))
     return Value(value, low, high, int(spec.n), str(spec.reason))
-
-
-def _cost(spec: CostSpec) -> Cost:
-    if spec.linear is not None:
-        return LinearCost(str(spec.linear.argument), _interval(spec.linear.fixed), _interval(spec.linear.per))
-    if spec.table is not None:
-        points = tuple(
-            TablePoint(tuple(map(float, point.at)), _interval(point.cost)) for point in spec.table.points
-        )
-        return TableCost(tuple(map(str, spec.table.arguments)), points, spec.table.outside)
-    if spec.piecewise is not None:
-        pieces = tuple((_interval(piece.fixed), _interval(piece.per)) for piece in spec.piecewise.pieces)
-        return PiecewiseCost(str(spec.piecewise.argument), tuple(map(float, spec.piecewise.breaks)), pieces)
-    return ConstantCost(_interval(spec))
-
-
-def _system(spec: SystemFile) -> SystemVector:
-    primitives = {
-        str(name): PrimitiveCost(
-            entry.unit,
-            _cost(entry.cost),
-            _interval(entry.user_share),
-            {str(argument): (float(low), float(high)) for argument, (low, high) in entry.measured.items()},
-        )
-        for name, entry in spec.primitives.items()
-    }
-    return SystemVector(
-        str(spec.name), spec.time_unit, primitives, float(spec.level), _texts(spec.provenance)
-    )
-
-
-def _application(spec: ApplicationFile) -> ApplicationVector:
-    counts = tuple(
-        Count(
-            str(entry.primitive),
-            _interval(entry.count),
-            _numbers(entry.arguments),
-            tuple(Share(_numbers(part.arguments), float(part.share)) for part in entry.distribution),
-            tuple(map(str, entry.stands_for)),
-            str(entry.rule),
-        )
-        for entry in spec.counts
-    )
-    return ApplicationVector(
-        str(spec.name),
-        str(spec.per),
-        counts,
-        float(spec.level),
-        None if spec.user_time is None else _interval(spec.user_time),
-        spec.time_unit,
-        str(spec.benchmark),
-        _texts(spec.provenance),
-        pause_time=None if spec.pause_time is None else _interval(spec.pause_time),
-        parallelism=float(spec.parallelism),
-    )
-
-
-def _texts(given: Mapping[str, str]) -> dict[str, str]:
-    return {str(key): str(value) for key, value in given.items()}
-
-
-def _numbers(given: Mapping[str, float]) -> dict[str, float]:
-    return {str(key): float(value) for key, value in given.items()}
 
 
 def vector_text(vector: SystemVector | ApplicationVector) -> str:
@@ -200,12 +173,9 @@ def _application_lines(application: ApplicationVector) -> list[str]:
         f"level: {_flow(application.level)}",
         f"time_unit: {application.time_unit}",
     ]
-    if application.user_time is not None:
-        where = f"{application.name}: user_time"
-        lines.append(f"user_time: {_flow(_number_data(application.user_time, where))}")
-    if application.pause_time is not None:
-        where = f"{application.name}: pause_time"
-        lines.append(f"pause_time: {_flow(_number_data(application.pause_time, where))}")
+    for name, time in (("user_time", application.user_time), ("pause_time", application.pause_time)):
+        if time is not None:
+            lines.append(f"{name}: {_flow(_number_data(time, f'{application.name}: {name}'))}")
     if application.parallelism != 1.0:
         lines.append(f"parallelism: {_flow(application.parallelism)}")
     if application.benchmark:
@@ -217,15 +187,12 @@ def _application_lines(application: ApplicationVector) -> list[str]:
             "primitive": count.primitive,
             "count": _number_data(count.count, where),
             "arguments": dict(count.arguments),
-            "distribution": [
-                {"arguments": dict(part.arguments), "share": part.share} for part in count.distribution
-            ],
+            "distribution": [{"arguments": dict(p.arguments), "share": p.share} for p in count.distribution],
             "stands_for": list(count.stands_for),
             "rule": count.rule,
         }
-        lines.append(
-            f"  - {_flow({key: value for key, value in entry.items() if value not in ({}, [], '')})}"
-        )
+        given = {key: value for key, value in entry.items() if value not in ({}, [], "")}
+        lines.append(f"  - {_flow(given)}")
     return lines
 
 
@@ -236,30 +203,21 @@ def _cost_data(cost: Cost, where: str) -> Any:
         line = {"fixed": _number_data(cost.fixed, where), "per": _number_data(cost.per, where)}
         return {"linear": {"argument": cost.argument, **line}}
     if isinstance(cost, TableCost):
+        several = len(cost.arguments) > 1
         points = [
-            {
-                "at": list(point.at) if len(cost.arguments) > 1 else point.at[0],
-                "cost": _number_data(point.cost, where),
-            }
+            {"at": list(point.at) if several else point.at[0], "cost": _number_data(point.cost, where)}
             for point in cost.points
         ]
         return {"table": {"arguments": list(cost.arguments), "points": points, "outside": cost.outside}}
-    pieces = [
-        {
-            "fixed": _number_data(fixed, where, NumberSpec.possible),
-            "per": _number_data(per, where, NumberSpec.possible),
-        }
-        for fixed, per in cost.pieces
-    ]
+    any_number = partial(_number_data, where=where, possible=NumberSpec.possible)
+    pieces = [{"fixed": any_number(fixed), "per": any_number(per)} for fixed, per in cost.pieces]
     return {"piecewise": {"argument": cost.argument, "breaks": list(cost.breaks), "pieces": pieces}}
 
 
 def _share_data(share: Value, where: str) -> Any:
-    return (
-        {"reason": share.reason}
-        if math.isnan(share.value) and share.reason
-        else _number_data(share, where, UserShareSpec.possible)
-    )
+    if math.isnan(share.value) and share.reason:
+        return {"reason": share.reason}
+    return _number_data(share, where, UserShareSpec.possible)
 
 
 def _number_data(number: Value, where: str, possible: tuple[float, float] = AmountSpec.possible) -> Any:

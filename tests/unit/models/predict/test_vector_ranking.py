@@ -62,7 +62,7 @@ def test_groups_are_the_longest_runs_that_cannot_be_told_apart() -> None:
     found = rank(application_of(count_of("a", 1)), [*systems, system_of("far", a=constant(900))])
     # Neighbours differ by 10 +- 11.3, others by 20 and more.
     assert found.groups == (("s0", "s1"), ("s1", "s2"), ("s2", "s3"))
-    assert [(pair.first, pair.second) for pair in found.pairs if not pair.told_apart] == list(found.groups)
+    assert [(pair.faster, pair.slower) for pair in found.pairs if not pair.told_apart] == list(found.groups)
 
 
 def test_a_system_without_a_cost_comes_last_and_is_in_no_pair(golden: Golden) -> None:
