@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -41,14 +42,10 @@ class _Predict(click.Command):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """Return the context of the other command if its name comes first."""
-        if args[:1] == ["gc"]:
-            from regatta.models.cli.predict_gc import predict_gc
-
-            return predict_gc.make_context(f"{info_name} gc", args[1:], parent, **extra)
-        if args[:1] == ["files"]:
-            from regatta.models.cli.predict_files import predict_files
-
-            return predict_files.make_context(f"{info_name} files", args[1:], parent, **extra)
+        if args and args[0] in ("gc", "files"):
+            other = f"predict_{args[0]}"
+            command: click.Command = resolve_name(f"regatta.models.cli.{other}:{other}")
+            return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -179,9 +176,8 @@ def predict(
     _check_benchmark(benchmark, asked, replacements, sources)
     if own_code and replacements:
         got = f"--replace {replacements[0]}"
-        sources.refuse(
-            "--own-code", "no --replace", got, "remove one of them; speedups are within one system"
-        )
+        fix = "remove one of them; speedups are within one system"
+        sources.refuse("--own-code", "no --replace", got, fix)
     if ingest:
         _check_ingest(changes, sources)
     costs, counts = _changes(changes, sources)
@@ -241,7 +237,7 @@ def _check_ingest(changes: Sequence[str], sources: Sources) -> None:
 
 def _changes(given: Sequence[str], sources: Sources) -> tuple[dict[str, Change], dict[str, Change]]:
     """Return the changes of costs and those of counts, by primitive."""
-    from regatta.models.predict.what_if import COUNT, parse_change, parse_count_change
+    from regatta.models.predict.what_if import COUNT, parse_change
 
     _check_once("--what-if", "primitive", [(text.partition("=")[0], text) for text in given], sources)
     costs, counts = {}, {}
@@ -250,7 +246,7 @@ def _changes(given: Sequence[str], sources: Sources) -> tuple[dict[str, Change],
         where = f"--what-if {name}".rstrip()
         try:
             if name.startswith(COUNT):
-                counts[name.removeprefix(COUNT)] = parse_count_change(change, where)
+                counts[name.removeprefix(COUNT)] = parse_change(change, where, "count")
             else:
                 costs[name] = parse_change(change, where)
         except RegattaError as error:
@@ -265,9 +261,8 @@ def _check_once(option: str, what: str, named: Sequence[tuple[str, str]], source
         by_name.setdefault(name, []).append(text)
     for name, texts in by_name.items():
         if len(texts) > 1:
-            sources.refuse(
-                f"{option} {name}".rstrip(), f"each {what} once", " and ".join(texts), "keep one of them"
-            )
+            where = f"{option} {name}".rstrip()
+            sources.refuse(where, f"each {what} once", " and ".join(texts), "keep one of them")
 
 
 def _replaced(
@@ -296,17 +291,14 @@ def _replaced(
     _check_once("--replace", "application", named, sources)
     found: list[Replaced] = []
     for one in () if sources.problems else asked:
-        own = {
-            name: vector for name, vector in others.items() if any(part.name == name for part, _ in one.mix)
-        }
+        names = {part.name for part, _ in one.mix}
+        own = {name: vector for name, vector in others.items() if name in names}
         if not own:
             continue
         parts = replaced(one.mix, own)
-        after = (
-            RequestedApplication(mixed(mix_name(parts), parts), tuple(parts))
-            if one.parts
-            else RequestedApplication(parts[0][0])
-        )
+        after = RequestedApplication(parts[0][0])
+        if one.parts:
+            after = RequestedApplication(mixed(mix_name(parts), parts), tuple(parts))
         found.append(Replaced(one, after))
     return found
 
@@ -321,12 +313,9 @@ def _has_own_name(
     """Check that the name of a vector is unique: errors are identified by name, and equal ones cancel in a ratio."""
     if all(vector.name != other.name or vector == other for other in known):
         return True
-    sources.refuse(
-        f"--replace {text}",
-        f"a vector with a unique name; another vector has the name {vector.name}",
-        f"name: {vector.name}",
-        "change `name` in one of the two files",
-    )
+    expected = f"a vector with a unique name; another vector has the name {vector.name}"
+    fix = "change `name` in one of the two files"
+    sources.refuse(f"--replace {text}", expected, f"name: {vector.name}", fix)
     return False
 
 

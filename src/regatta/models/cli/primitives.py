@@ -15,7 +15,6 @@ from regatta.host.printable import printable
 from regatta.models.cli.named_vectors import incomplete_vectors, named_applications, named_systems, show_notes
 
 if TYPE_CHECKING:
-    from regatta.models.predict.core_set import CoreSet
     from regatta.models.vectors.sources import Sources, SystemSource
 
 
@@ -58,8 +57,7 @@ def primitives(
 
     Exit codes: 0 ranked · 2 wrong vector, name or option · 3 unreadable experiment.
     """
-    from regatta.models.predict.core_set import core_set
-    from regatta.models.predict.core_set_tables import core_sentences, core_warnings
+    from regatta.models.predict.core_set import core_sentences, core_set, core_tables, core_warnings
     from regatta.models.vectors.sources import Sources
     from regatta.spec.home import known_home
 
@@ -72,13 +70,20 @@ def primitives(
     with incomplete_vectors():
         found = core_set(asked, systems[0].vector, share)
     show_notes(sources, (one.vector for one in asked))
+    told, warnings = core_sentences(found), [*core_warnings(found)]
     if as_json:
         from regatta.answers.kit.plain import plain
 
-        words = {"sentences": core_sentences(found), "warnings": [*core_warnings(found)]}
+        words = {"sentences": told, "warnings": warnings}
         click.echo(json.dumps(plain(found) | words, indent=1, allow_nan=False))
-    else:
-        _show(found)
+        return
+    console = plain_console()
+    for sentence in told:
+        console.print(f"• {printable(sentence)}")
+    for warning in warnings:
+        click.echo(f"warning: {printable(warning)}", err=True)
+    for table in core_tables(found):
+        show(console, table)
 
 
 def _refuse_several(name: str, systems: Sequence[SystemSource], primitives: str, sources: Sources) -> None:
@@ -91,25 +96,5 @@ def _refuse_several(name: str, systems: Sequence[SystemSource], primitives: str,
         fix = f"--on {folder / systems[0].vector.name}.yml"
         if not folder.is_dir():
             fix += f", which `regatta vector system {name} --primitives {primitives}` writes"
-    sources.refuse(
-        "--on", "one system", f"{len(systems)}: {', '.join(one.vector.name for one in systems)}", fix
-    )
-
-
-def _show(found: CoreSet) -> None:
-    from regatta.models.predict.core_set_tables import (
-        calls_table,
-        core_sentences,
-        core_warnings,
-        shares_table,
-        without_cost_table,
-        without_rule_table,
-    )
-
-    console = plain_console()
-    for sentence in core_sentences(found):
-        console.print(f"• {printable(sentence)}")
-    for warning in core_warnings(found):
-        click.echo(f"warning: {printable(warning)}", err=True)
-    for table_of in (shares_table, calls_table, without_cost_table, without_rule_table):
-        show(console, table_of(found))
+    names = ", ".join(one.vector.name for one in systems)
+    sources.refuse("--on", "one system", f"{len(systems)}: {names}", fix)

@@ -192,27 +192,27 @@ def forecast_files(
 
 
 @dataclass(frozen=True)
-class _Place:
-    """Where a cell runs: `disk` is all of its environment and isolation but the limit of memory."""
+class _Storage:
+    """What the file operations of a cell use: `disk` is its environment and isolation without the limit of memory."""
 
     disk: str
     memory_mib: int | None
 
 
-def _places(folder: Folder) -> dict[tuple[str, str], _Place]:
-    """Return (host, modifiers) -> place."""
+def _places(folder: Folder) -> dict[tuple[str, str], _Storage]:
+    """Return (host, modifiers) -> storage."""
     found = {}
     for host in folder.planned_hosts():
         for cell in planned_cells(folder, host).values():
             isolation: dict[str, Any] = dict(cell.get("isolation") or {"kind": "cgroup"})
             memory = isolation.pop("memory_mib", None)
             disk = json.dumps([cell.get("environment") or {}, isolation], sort_keys=True)
-            found[host, str(cell.get("modifiers"))] = _Place(disk, memory)
+            found[host, str(cell.get("modifiers"))] = _Storage(disk, memory)
     return found
 
 
 def _costs(
-    vectors: Sequence[SystemVector], places: Mapping[tuple[str, str], _Place], answers: Sequence[CellAnswer]
+    vectors: Sequence[SystemVector], places: Mapping[tuple[str, str], _Storage], answers: Sequence[CellAnswer]
 ) -> dict[tuple[str, str], SystemVector]:
     """Return (host, disk) -> its costs, those without a limit of memory first."""
     modifiers = {(one.place.host, one.place.configuration): one.place.modifiers for one in answers}
@@ -232,7 +232,7 @@ class _Program:
     benchmark: str
     operations: Operations
     costs: Mapping[tuple[str, str], SystemVector]
-    places: Mapping[tuple[str, str], _Place]
+    places: Mapping[tuple[str, str], _Storage]
 
     def on(self, found: Sequence[CellAnswer]) -> tuple[list[FileTime], list[Order]]:
         """Return the predictions for the cells of a host, and the orders of its disks without a limit of memory."""
@@ -267,7 +267,7 @@ class _Program:
         ]  # fmt: skip
         return times, orders
 
-    def _misses(self, host: str, place: _Place) -> tuple[Sum, CacheCounts]:
+    def _misses(self, host: str, place: _Storage) -> tuple[Sum, CacheCounts]:
         """Return the time of the primitives of files, and how often they are used."""
         system = self.costs.get((host, place.disk))
         missing = [name for name in NEEDED if system is None or name not in system.primitives]

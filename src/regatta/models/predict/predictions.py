@@ -42,9 +42,8 @@ from regatta.models.predict.times import (
     with_own_code,
 )
 from regatta.models.predict.words import sentences_of, warnings_of
-from regatta.models.vectors.levels import at_level
 from regatta.models.vectors.sources import SystemSource
-from regatta.models.vectors.sums import positive, ratio, uncertain
+from regatta.models.vectors.sums import at_level, positive, ratio, uncertain
 from regatta.models.vectors.values import ApplicationVector, Measured, SystemVector, Value
 
 #: compared quantities, the most important first

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from regatta.host.errors import RegattaError
 from regatta.models.predict.forecast import Effect, Saving
@@ -25,15 +26,15 @@ from regatta.models.vectors.values import (
     PrimitiveCost,
     SystemVector,
     TableCost,
-    TimeUnit,
     Value,
 )
 
 _NUMBER = r"([+-]?)(\d+\.?\d*(?:[eE][-+]?\d{1,2})?|\.\d+)\s*"
-_TEXT = re.compile(_NUMBER + r"(x|%|ns|us|µs|μs|ms|s)")
-_COUNT_TEXT = re.compile(_NUMBER + r"(x|%|)")
-_EXAMPLES = "a change, for example 0.5x, -10%, +10% or 12us"
-_COUNT_EXAMPLES = "a change of a count, for example 0.5x, -10%, +10% or 12"
+_COST = re.compile(_NUMBER + r"(x|%|ns|us|µs|μs|ms|s)"), "a change, for example 0.5x, -10%, +10% or 12us"
+_COUNT = re.compile(_NUMBER + r"(x|%|)"), "a change of a count, for example 0.5x, -10%, +10% or 12"
+#: unit of an exact number -> its factor
+_FACTORS: dict[str, float] = {str(unit): factor for unit, factor in NS.items()}
+_FACTORS |= {"µs": NS["us"], "μs": NS["us"], "": 1.0}
 #: before the name of a primitive: its count in the application changes, not its cost
 COUNT = "count:"
 
@@ -50,31 +51,19 @@ class Change:
     text: str = ""
 
 
-def parse_change(text: str, where: str = "change") -> Change:
-    """Parse `0.5x` (factor), `-10%` or `+10%` (less, more), `12us` (a time for any arguments).
+def parse_change(text: str, where: str = "change", of: Literal["cost", "count"] = "cost") -> Change:
+    """Parse `0.5x` (factor), `-10%` or `+10%` (less, more), and a number: of a cost `12us`, for any arguments, of a count `12`.
 
     Raises:
         RegattaError: the text has another form.
     """
-    number, unit = _number(_TEXT, text, where, _EXAMPLES)
+    number, unit = _number(*(_COST if of == "cost" else _COUNT), text, where)
     if unit == "x":
         return Change(factor=number, text=text.strip())
-    spelled: TimeUnit = "us" if unit[-1] == "s" and unit[0] in "uµμ" else unit  # type: ignore[assignment]
-    return Change(number=number * NS[spelled], text=text.strip())
+    return Change(number=number * _FACTORS[unit], text=text.strip())
 
 
-def parse_count_change(text: str, where: str = "change") -> Change:
-    """Parse `0.5x` (factor), `-10%` or `+10%` (less, more), `12` (a number per unit of work).
-
-    Raises:
-        RegattaError: the text has another form.
-    """
-    number, unit = _number(_COUNT_TEXT, text, where, _COUNT_EXAMPLES)
-    factor, number = (number, math.nan) if unit == "x" else (math.nan, number)
-    return Change(factor, number, text.strip())
-
-
-def _number(form: re.Pattern[str], text: str, where: str, examples: str) -> tuple[float, str]:
+def _number(form: re.Pattern[str], examples: str, text: str, where: str) -> tuple[float, str]:
     """Return a number and its unit; a percentage as a factor, with `x`."""
     found = form.fullmatch(text.strip())
     if found is None:

@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from helpers.golden import Golden
 from helpers.vector_examples import application_of, constant, count_of, system_of
 from regatta.host.errors import RegattaError
-from regatta.models.predict.core_set import Calls, CoreSet, core_set
-from regatta.models.predict.core_set_tables import (
+from regatta.models.predict.core_set import (
+    Calls,
+    CoreSet,
     core_sentences,
+    core_set,
     core_warnings,
     shares_table,
     without_rule_table,

@@ -26,7 +26,6 @@ from regatta.models.predict.what_if import (
     effect,
     optimise,
     parse_change,
-    parse_count_change,
     recounted,
 )
 from regatta.models.vectors.values import (
@@ -54,7 +53,7 @@ def test_a_change_is_a_factor_a_percentage_or_a_time(
 ) -> None:
     found = parse_change(text)
     assert found.factor == pytest.approx(math.nan if factor is None else factor, nan_ok=True)
-    assert found.time_ns == pytest.approx(math.nan if time_ns is None else time_ns, nan_ok=True)
+    assert found.number == pytest.approx(math.nan if time_ns is None else time_ns, nan_ok=True)
     assert found.text == text
 
 
@@ -154,16 +153,16 @@ def test_what_is_saved_is_the_difference_of_the_two_predictions(
 def test_a_change_of_a_count_is_a_factor_a_percentage_or_a_number(
     text: str, factor: float | None, count: float | None
 ) -> None:
-    found = parse_count_change(text)
+    found = parse_change(text, of="count")
     assert found.factor == pytest.approx(math.nan if factor is None else factor, nan_ok=True)
-    assert found.count == pytest.approx(math.nan if count is None else count, nan_ok=True)
+    assert found.number == pytest.approx(math.nan if count is None else count, nan_ok=True)
     assert found.text == text
 
 
 @pytest.mark.parametrize("text", ["", "x", "12us", "-2", "+3", "10%", "-101%", "1e999", "1,5", "nan"])
 def test_what_is_no_change_of_a_count_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(RegattaError, match="--what-if: expected "):
-        parse_count_change(text, "--what-if")
+        parse_change(text, "--what-if", "count")
 
 
 def test_a_changed_count_gives_the_time_by_hand_and_its_interval_follows() -> None:
@@ -171,17 +170,17 @@ def test_a_changed_count_gives_the_time_by_hand_and_its_interval_follows() -> No
     application = application_of(count_of("a", 4, 3, 6), count_of("b", 2))
     system = system_of(a=constant(10), b=constant(50))
     assert predict(application, system).time == Value(140, 130, 160)
-    half = recounted(application, {"a": parse_count_change("0.5x")})
+    half = recounted(application, {"a": parse_change("0.5x", of="count")})
     assert predict(half, system).time == Value(120, 115, 130)
     # A number is exact.
-    number = recounted(application, {"a": parse_count_change("7")})
+    number = recounted(application, {"a": parse_change("7", of="count")})
     assert predict(number, system).time == Value(170, 170, 170)
     assert application.counts[0].count == Value(4, 3, 6)
 
 
 def test_entries_of_one_primitive_keep_their_proportions_and_arguments() -> None:
     application = application_of(count_of("a", 3, bytes=1), count_of("b", 5), count_of("a", 1, bytes=9))
-    found = recounted(application, {"a": parse_count_change("2")})
+    found = recounted(application, {"a": parse_change("2", of="count")})
     assert [(one.primitive, one.count.value, one.arguments) for one in found.counts] == [
         ("a", 1.5, {"bytes": 1}),
         ("b", 5, {}),
@@ -195,20 +194,20 @@ def test_the_time_of_the_applications_own_code_stays_with_changed_counts() -> No
     # Of 100 ns in user mode, 40 are those of a: 60 remain, and twice as many a take 80.
     user = system_of(a=constant(10, user=1.0))
     application = application_of(count_of("a", 4), user=Value(100, 90, 110))
-    found = recounted(application, {"a": parse_count_change("2x")})
+    found = recounted(application, {"a": parse_change("2x", of="count")})
     assert quantity(found, user, "elapsed").interval() == Value(140, 130, 150)
-    again = recounted(found, {"a": parse_count_change("0x")})
+    again = recounted(found, {"a": parse_change("0x", of="count")})
     assert quantity(again, user, "elapsed").interval() == Value(60, 50, 70)
 
 
 def test_what_a_changed_count_saves_has_only_the_errors_of_what_changes() -> None:
     system = system_of(a=constant(10, 8, 11), b=constant(500, 450, 550))
     application = application_of(count_of("a", 4), count_of("b", 1))
-    half = {"a": parse_count_change("0.5x")}
+    half = {"a": parse_change("0.5x", of="count")}
     found = effect(application, system, {}, counts=half)
     assert (found.before.value, found.after.value) == (540, 520)
     assert (found.saved.value, found.saved.low, found.saved.high) == pytest.approx((20, 16, 22))
-    more = {**half, "c": parse_count_change("2x")}
+    more = {**half, "c": parse_change("2x", of="count")}
     both = effect(application, system, {"a": parse_change("0.5x")}, counts=more)
     assert (both.saved.value, both.saved.low, both.saved.high) == pytest.approx((30, 24, 33))
     assert both.unused == ("c",)
@@ -216,7 +215,9 @@ def test_what_a_changed_count_saves_has_only_the_errors_of_what_changes() -> Non
 
 def test_a_primitive_without_a_cost_can_be_counted_as_nothing() -> None:
     application = application_of(count_of("a", 4), count_of("gone", 1))
-    found = effect(application, system_of(a=constant(10)), {}, counts={"gone": parse_count_change("0x")})
+    found = effect(
+        application, system_of(a=constant(10)), {}, counts={"gone": parse_change("0x", of="count")}
+    )
     assert math.isnan(found.before.value)
     assert found.after == Value(40, 40, 40)
 
@@ -226,7 +227,7 @@ def test_a_primitive_without_a_cost_can_be_counted_as_nothing() -> None:
 def test_what_a_changed_count_saves_is_the_difference_of_the_two_predictions(
     application: ApplicationVector, system: SystemVector, number: float, absolute: bool
 ) -> None:
-    change = parse_count_change(f"{number:.6f}{'' if absolute else 'x'}")
+    change = parse_change(f"{number:.6f}{'' if absolute else 'x'}", of="count")
     changes = {application.counts[0].primitive: change}
     found = effect(application, system, {}, counts=changes)
     other = predict(recounted(application, changes), system).time

@@ -8,8 +8,8 @@ import pytest
 
 from regatta.models.predict.mixing import mixed
 from regatta.models.predict.predictions import Request, RequestedApplication, forecast_of
-from regatta.models.vectors.levels import at_level
 from regatta.models.vectors.sources import SystemSource
+from regatta.models.vectors.sums import at_level
 from regatta.models.vectors.values import (
     ApplicationVector,
     ConstantCost,
