@@ -52,11 +52,7 @@ def accuracy_of_score(pairs: Iterable[PairForecast]) -> Accuracy | None:
 def score_ratio(a: Mapping[str, Value], b: Mapping[str, Value]) -> Value:
     """Return the ratio a/b of the scores of two systems: the geometric mean over the benchmarks that both have.
 
-    A score has no interval: its benchmarks are no sample of anything.
-
-    Args:
-        a: benchmark -> its time on the first system.
-        b: on the second, in the same unit.
+    A score has no interval: its benchmarks are no sample of anything. `a`, `b`: benchmark -> its time, in one unit.
     """
     both = sorted(a.keys() & b.keys())
     if not both:
@@ -127,9 +123,7 @@ def shared_processor(system: SystemVector) -> str:
 def coverage(predicted: Value, measured: Value) -> tuple[str, str]:
     """Describe which part of the measured kernel time a vector explains: above 1 if the prediction exceeds the measurement.
 
-    Args:
-        predicted: the part that the vector covers (`Prediction.kernel`).
-        measured: the same time as measured, in the same unit.
+    `predicted`: the part that the vector covers (`Prediction.kernel`); `measured`: the same time, in the same unit.
 
     Returns:
         a sentence; and why the prediction is unreliable, "" if it explains enough.
@@ -172,9 +166,7 @@ def measured_ranges(primitive: PrimitiveCost) -> Mapping[str, tuple[float, float
 def beyond(application: ApplicationVector, system: SystemVector) -> tuple[Beyond, ...]:
     """Return the uses of costs outside of the measured range, one per primitive and argument, the largest time first.
 
-    Args:
-        application: its vector; of a distribution each part is checked.
-        system: its vector. An argument without a range is unlimited.
+    Of a distribution each part is checked. An argument without a range is unlimited.
 
     Raises:
         RegattaError: an argument is missing.

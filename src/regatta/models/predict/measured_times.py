@@ -196,13 +196,7 @@ class MeasuredExperiment:
     def times_of_suite(
         self, suite: str, system: SystemVector, without: RequestedBenchmark | None
     ) -> dict[str, Value]:
-        """Return the elapsed times of a suite's benchmarks on the host and configuration of a system vector, in ns.
-
-        Args:
-            suite: its name.
-            system: its vector.
-            without: a benchmark to leave out.
-        """
+        """Return the elapsed times of a suite's benchmarks, `without` one, where a system vector was measured, in ns."""
         if self._other_machine(system):
             return {}
         found = {}

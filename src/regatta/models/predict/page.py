@@ -30,11 +30,7 @@ from regatta.models.predict.tables import (
 
 
 def write_predictions(forecast: Forecast, path: Path) -> None:
-    """Write predictions as one self-contained HTML file.
-
-    Args:
-        forecast: the predictions.
-        path: the file to write; its folder is created if missing. The write is atomic.
+    """Write predictions as one self-contained HTML file, atomically; missing folders are created.
 
     Raises:
         StoreError: the file cannot be written.

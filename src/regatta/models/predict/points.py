@@ -17,7 +17,7 @@ from regatta.influx.replacing import write_instead
 from regatta.influx.vector_labels import labelled_vectors
 from regatta.models.predict.forecast import ApplicationForecast, Forecast, SystemForecast
 from regatta.models.vectors.sums import Sum, positive, spread, summed, uncertain
-from regatta.models.vectors.values import Contribution, Count, Value
+from regatta.models.vectors.values import ApplicationVector, Contribution, Count, Value
 from regatta.store.columns import canonical_json
 
 #: tag `primitive` of the totals of a prediction
@@ -31,10 +31,7 @@ def prediction_points(forecast: Forecast, time_ns: int) -> list[Point]:
     """Return the counts of each application, and its contributions and totals on each system.
 
     Each is a separate series. Entries of one primitive with the same arguments are merged: counts, times and shares are added.
-
-    Args:
-        forecast: the predictions.
-        time_ns: UTC, of all points.
+    `time_ns`: UTC, of all points.
     """
     return labelled_vectors(_points(forecast, time_ns))
 
@@ -45,7 +42,7 @@ def _points(forecast: Forecast, time_ns: int) -> Iterator[Point]:
         for experiment in dict.fromkeys(system.provenance.get("experiment", "") for system in one.systems):
             yield from _counts(one, entries, experiment, time_ns)
         for rank, system in enumerate(one.systems, start=1):
-            make = _Maker(one, system, time_ns)
+            make = _Maker(one.application, system, time_ns)
             yield from map(make.contribution, entries)
             yield from (make.total(what, rank) for what in _TIMES)
 
@@ -92,28 +89,25 @@ def _counts(
     application = one.application
     for entry in entries:
         rows = [application.counts[number] for number in entry.numbers]
-        tags = (
-            experiment, "", "", "", APPLICATION, entry.primitive, entry.parameters, "count", "", application.name,
-        )  # fmt: skip
+        what = (APPLICATION, entry.primitive, entry.parameters, "count")
+        tags = (experiment, "", "", "", *what, "", application.name)
         fields = {**_interval(_count_of(rows)), "level": application.level, "rule": _rules(rows)}
         yield make_point(VECTOR, tags, fields, time_ns)
 
 
+@dataclass(frozen=True)
 class _Maker:
     """Makes the points of one application on one system at one time."""
 
-    def __init__(self, one: ApplicationForecast, system: SystemForecast, time_ns: int) -> None:
-        self._application = one.application
-        self._system = system
-        self._time_ns = time_ns
+    _application: ApplicationVector
+    _system: SystemForecast
+    _time_ns: int
 
     def _point(self, primitive: str, parameters: str, fields: Mapping[str, Any]) -> Point:
-        provenance = self._system.provenance
-        tags = (
-            provenance.get("experiment", ""), provenance.get("host", ""), provenance.get("platform", ""),
-            provenance.get("runtime", "native"), PREDICTION, primitive, parameters, "ns",
-            self._system.system, self._application.name,
-        )  # fmt: skip
+        told = {"runtime": "native", **self._system.provenance}
+        where = (told.get(key, "") for key in ("experiment", "host", "platform", "runtime"))
+        names = (self._system.system, self._application.name)
+        tags = (*where, PREDICTION, primitive, parameters, "ns", *names)
         return make_point(VECTOR, tags, {"level": self._system.prediction.level, **fields}, self._time_ns)
 
     def contribution(self, entry: _Entry) -> Point:
@@ -121,10 +115,9 @@ class _Maker:
         rows = [self._system.prediction.contributions[number] for number in entry.numbers]
         # The cost of an entry with count zero was not computed.
         cost = next((row.cost.value for row in rows if not _counts_nothing(row)), rows[0].cost.value)
-        fields = {
-            **_interval(_time_of(rows)), "cost": cost, "count": _count_of(rows).value,
-            "share": sum(row.share for row in rows), "rule": _rules(rows),
-        }  # fmt: skip
+        share = sum(row.share for row in rows)
+        entry_fields = {"cost": cost, "count": _count_of(rows).value, "share": share, "rule": _rules(rows)}
+        fields = {**_interval(_time_of(rows)), **entry_fields}
         return self._point(entry.primitive, entry.parameters, fields)
 
     def total(self, what: str, rank: int) -> Point:
@@ -139,11 +132,8 @@ class _Maker:
         whole = self._application.user_time is not None
         if system.measured is not None and (whole or what == "kernel"):
             measured: Value = getattr(system.measured, what)
-            fields |= {
-                "measured": measured.value,
-                "measured_low": measured.low,
-                "measured_high": measured.high,
-            }
+            ends = {"measured_low": measured.low, "measured_high": measured.high}
+            fields |= {"measured": measured.value, **ends}
         if what in system.ratios:
             fields["error"] = system.ratios[what].value - 1.0
         named = what if whole or what != "elapsed" else PRIMITIVES
@@ -185,14 +175,8 @@ def _rule(row: Count | Contribution) -> str:
 
 
 def _interval(number: Value) -> dict[str, Any]:
-    return {
-        "value": number.value,
-        "low": number.low,
-        "high": number.high,
-        "n": number.n,
-        "method": "mover",
-        "reason": number.reason,
-    }
+    interval = {"value": number.value, "low": number.low, "high": number.high, "n": number.n}
+    return {**interval, "method": "mover", "reason": number.reason}
 
 
 def write_predictions(forecast: Forecast, client: Client, time_ns: int) -> int:

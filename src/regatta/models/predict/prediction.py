@@ -171,10 +171,6 @@ def _add(
 def predict(application: ApplicationVector, system: SystemVector) -> Prediction:
     """Predict the time of one unit of an application's work on a system.
 
-    Args:
-        application: counts of each primitive.
-        system: cost of each primitive.
-
     Returns:
         the prediction in ns: time, kernel and user part with intervals at the vectors' level, and a row for each of the
         application's entries, in its order. If the system lacks primitives, the time is NaN and `missing` lists them. An
@@ -234,11 +230,7 @@ def _shown_arguments(count: Count) -> dict[str, float]:
 
 
 def check_units(applications: Iterable[ApplicationVector], systems: Iterable[SystemVector]) -> None:
-    """Check that a count has the same meaning on every system: costs of a primitive must have the same unit.
-
-    Args:
-        applications: their primitives are checked.
-        systems: the systems to compare.
+    """Check that a count of an application's primitive has the same meaning on every system: costs must have one unit.
 
     Raises:
         RegattaError: a cost has different units, such as per byte on one system and per MiB on another.

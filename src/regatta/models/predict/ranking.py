@@ -49,8 +49,7 @@ def rank(
     """Rank systems by the predicted time of an application.
 
     Args:
-        application: its vector.
-        systems: at least one, with unique names.
+        application, systems: at least one system; names are unique.
         what: the compared time: of the primitives, of their part in the kernel, or elapsed with the user time.
         traced_on: with `elapsed`, where the user time was measured.
 
@@ -137,8 +136,7 @@ def compared(
     """Compare predictions with measurements.
 
     Args:
-        application: its vector.
-        systems: those without a measurement are omitted.
+        application, systems: systems without a measurement are omitted.
         measured: system -> its time for the same unit of work, in ns.
         what: time in the kernel, or elapsed with the user time.
         differ: pair of names -> whether their measured times differ significantly, from a better test than the intervals (of

@@ -41,11 +41,7 @@ def quantity(
 ) -> Sum:
     """Return a predicted time per unit of an application's work, in ns.
 
-    Args:
-        application: its vector.
-        system: its vector.
-        what: which time. `elapsed` needs the application's measured user time.
-        traced_on: where the user time was measured.
+    `elapsed` needs the application's measured user time, and `traced_on`: where it was measured.
 
     Raises:
         RegattaError: an argument is missing.
@@ -151,11 +147,9 @@ def of_one_thread(application: ApplicationVector) -> ApplicationVector:
 def with_own_code(
     systems: Mapping[str, SystemVector], times: Mapping[str, Mapping[str, Value]]
 ) -> dict[str, SystemVector]:
-    """Return system vectors whose `user_work` is the work of benchmarks, one kind for each.
+    """Return system vectors, by name, whose `user_work` is the work of benchmarks, one kind for each.
 
-    Args:
-        systems: by name.
-        times: system -> benchmark -> its time there, in ns. A system without them loses its `user_work`.
+    `times`: system -> benchmark -> its time there, in ns. A system without them loses its `user_work`.
     """
     common = common_benchmarks(times.values())
     found = {}

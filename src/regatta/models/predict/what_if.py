@@ -82,10 +82,7 @@ def _number(form: re.Pattern[str], examples: str, text: str, where: str) -> tupl
 def changed(system: SystemVector, changes: Mapping[str, Change], name: str = "") -> SystemVector:
     """Return a system with some costs changed; a cost given as a time is the same for all arguments.
 
-    Args:
-        system: as measured.
-        changes: primitive to change.
-        name: of the new system; the old one with the changes when "".
+    `name`: of the new system; the old one with the changes when "".
 
     Raises:
         RegattaError: no such primitive.
@@ -122,11 +119,7 @@ def recounted(application: ApplicationVector, changes: Mapping[str, Change]) -> 
     """Return an application with some counts changed, with the same time in its own code.
 
     A factor also scales the interval. A number is exact; if the primitive has several entries, such as for several arguments,
-    they keep their proportions.
-
-    Args:
-        application: as traced.
-        changes: primitive to change; primitives that the application does not count have no effect.
+    they keep their proportions. Primitives that the application does not count have no effect.
     """
     if not changes:
         return application
@@ -200,11 +193,10 @@ def effect(
     a factor. A cost given as a time, and a count given as a number, are exact.
 
     Args:
-        application: its unchanged vector.
-        system: the unchanged system.
-        changes: primitive to change of its cost.
+        application, system: both unchanged.
+        changes: primitive -> change of its cost.
         traced_on: where the application's user time was measured.
-        counts: primitive to change of its count.
+        counts: primitive -> change of its count.
 
     Raises:
         RegattaError: no such primitive, or a missing argument.
@@ -242,16 +234,12 @@ def effect(
 def optimise(
     application: ApplicationVector, system: SystemVector, whole: float, others: Sequence[SystemVector] = ()
 ) -> tuple[Saving, ...]:
-    """Rank the primitives of an application by their time, the most expensive first.
+    """Rank the primitives of an application that a system has by their time, the most expensive first.
 
     Args:
-        application: its vector.
-        system: the one to improve.
+        application, system: the system is the one to improve.
         whole: the whole predicted time there in ns, above 0; savings are shares of it.
         others: systems to compare with.
-
-    Returns:
-        one row per primitive that the system has.
 
     Raises:
         RegattaError: an error of `predict`.

@@ -13,10 +13,11 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from regatta.host.errors import Problem, SpecError
+from regatta.host.errors import Problem
+from regatta.models.vectors.primitives import read_table
 from regatta.spec.fields import MAX_ITEMS, Line, Name, Names, Strict, listed, one_or_list, refusal
-from regatta.spec.problems import check, shown_path
-from regatta.spec.yaml_lines import Document, read_yaml
+from regatta.spec.problems import shown_path
+from regatta.spec.yaml_lines import Document
 
 #: type of a descriptor; "memory": mmap without one; "none": the call's first argument is no descriptor
 Kind = Literal[
@@ -224,11 +225,8 @@ class CallRule(Strict):
     @model_validator(mode="after")
     def _one_meaning(self) -> CallRule:
         if bool(self.counts) == bool(self.covered_by):
-            raise refusal(
-                "either `counts` or `covered_by`",
-                "remove one of both" if self.counts else "add the primitives that the calls count for",
-                key="counts",
-            )
+            fix = "remove one of both" if self.counts else "add the primitives that the calls count for"
+            raise refusal("either `counts` or `covered_by`", fix, key="counts")
         if "at_most" in self.model_fields_set and not self.covered_by:
             raise refusal("no `at_most` without `covered_by`", "remove it", key="at_most")
         if self.approximated and not self.why:
@@ -301,13 +299,7 @@ def read_calls(path: Path) -> CallTable:
     Raises:
         SpecError: every problem of the file.
     """
-    document = read_yaml(path, shown_path(path))
-    problems: list[Problem] = []
-    model = check(CallsFile, document, problems)
-    if model is not None:
-        _check_order(model, document, problems)
-    if model is None or problems:
-        raise SpecError(problems)
+    model = read_table(path, CallsFile, _check_order)
     return CallTable(model.rules, model.unknown, {"table": shown_path(path)})
 
 

@@ -118,10 +118,6 @@ def parts_of_count(count: Count) -> list[tuple[float, Mapping[str, float]]]:
 def evaluate(cost: Cost, arguments: Mapping[str, float]) -> Value:
     """Return the cost of one operation at these arguments, with its interval (MOVER over the coefficients).
 
-    Args:
-        cost: constant, line, table or pieces.
-        arguments: name to value.
-
     Raises:
         RegattaError: an argument is missing or not finite.
     """

@@ -133,10 +133,7 @@ def _heap(place: Place) -> str:
 
 
 def summary_named(name: str) -> Callable[[Sequence[float]], float]:
-    """Return the function that summarizes the repetitions of an invocation.
-
-    Args:
-        name: `median`, `mean` or `trimmed:N`.
+    """Return the function that summarizes the repetitions of an invocation: `median`, `mean` or `trimmed:N`.
 
     Raises:
         SpecError: unknown summary.

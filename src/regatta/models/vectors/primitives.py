@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, model_validator
 
@@ -19,6 +19,7 @@ from regatta.spec.yaml_lines import Document, read_yaml
 #: the folder of a clone's tables of primitives, and the name of the table for the operating system
 TABLES, OS = Path("configs") / "primitives", "os"
 _SUFFIX = ".yml"
+Model = TypeVar("Model", bound=Strict)
 
 #: `constant`: a single series; `fixed`, `per`: that part of the line over an argument; `linear`: the line; `table`: every
 #: series unchanged; `piecewise`: a line between two adjacent breaks
@@ -216,9 +217,8 @@ def find_primitives(name: str, home: Path | None) -> Path:
         raise SpecError([Problem(where, expected, "no clone found", fix)])
     path = home / TABLES / f"{name}{_SUFFIX}"
     if not path.is_file():
-        known = [
-            one.stem for one in sorted(path.parent.glob(f"*{_SUFFIX}")) if not one.stem.endswith("-calls")
-        ]
+        names = sorted(one.stem for one in path.parent.glob(f"*{_SUFFIX}"))
+        known = [name for name in names if not name.endswith("-calls")]
         expected = f"a file with a table of primitives, or a name in {TABLES}"
         raise SpecError([Problem(where, f"{expected} ({', '.join(known) or 'none defined'})", repr(name))])
     return path
@@ -230,22 +230,31 @@ def read_primitives(path: Path) -> PrimitiveTable:
     Raises:
         SpecError: every problem of the file.
     """
+    model = read_table(path, PrimitivesFile, _check_shares)
+    return PrimitiveTable(model.primitives, shown_path(path), model.user_share)
+
+
+def read_table(
+    path: Path, model: type[Model], also: Callable[[Model, Document, list[Problem]], None]
+) -> Model:
+    """Read a table as a model; `also` adds the problems that need the whole file.
+
+    Raises:
+        SpecError: every problem of the file.
+    """
     document = read_yaml(path, shown_path(path))
     problems: list[Problem] = []
-    model = check(PrimitivesFile, document, problems)
-    if model is not None:
-        _check_shares(model, document, problems)
-    if model is None or problems:
+    found = check(model, document, problems)
+    if found is not None:
+        also(found, document, problems)
+    if found is None or problems:
         raise SpecError(problems)
-    return PrimitiveTable(model.primitives, shown_path(path), model.user_share)
+    return found
 
 
 def _check_shares(model: PrimitivesFile, document: Document, problems: list[Problem]) -> None:
     for name, spec in model.primitives.items():
         if spec.user_share is not None and spec.user_share.metric == spec.series.metric:
             where = document.where(("primitives", name, "user_share", "metric"))
-            problems.append(
-                Problem(
-                    where, "a metric different from that of `cost`", spec.series.metric, "use `user_share`"
-                )
-            )
+            expected = "a metric different from that of `cost`"
+            problems.append(Problem(where, expected, spec.series.metric, "use `user_share`"))

@@ -35,24 +35,24 @@ class IntervalSpec(Strict):
         if isinstance(value, int | float) and not isinstance(value, bool):
             return {"value": value, "low": value, "high": value}
         if isinstance(value, str | bool | list) or value is None:
-            raise refusal(
-                "a number, or a mapping with `value` and its interval",
-                "write a number without quotes and unit",
-            )
+            expected = "a number, or a mapping with `value` and its interval"
+            raise refusal(expected, "write a number without quotes and unit")
         return value
 
     def check_ends(self, value: float) -> None:
         """Reject a single end, and ends on the wrong side of the value."""
         if (self.low is None) != (self.high is None):
             raise refusal("both `low` and `high`, or neither", "add the missing one")
-        if self.low is not None and self.low > value:
-            raise refusal(f"`low` <= `value` ({value:g})", key="low")
-        if self.high is not None and self.high < value:
-            raise refusal(f"`high` >= `value` ({value:g})", key="high")
+        if self.low is None or self.high is None:
+            return
         least, most = self.possible
-        if self.low is not None and self.low < least:
+        if self.low > value:
+            raise refusal(f"`low` <= `value` ({value:g})", key="low")
+        if self.high < value:
+            raise refusal(f"`high` >= `value` ({value:g})", key="high")
+        if self.low < least:
             raise refusal(f"`low` >= {least:g}", f"write `low: {least:g}`", key="low")
-        if self.high is not None and self.high > most:
+        if self.high > most:
             raise refusal(f"`high` <= {most:g}", f"write `high: {most:g}`", key="high")
 
     @model_validator(mode="after")
@@ -107,17 +107,13 @@ class LineSpec(Strict):
     per: AmountSpec = Field(description="Additional cost per unit of the argument.", examples=[0.021])
 
 
-Place = Annotated[
-    list[NotNegative],
-    BeforeValidator(listed),
-    one_or_list({"type": "number", "minimum": 0}),
-]
+At = Annotated[list[NotNegative], BeforeValidator(listed), one_or_list({"type": "number", "minimum": 0})]
 
 
 class PointSpec(Strict):
     """The cost at one point of a table."""
 
-    at: Place = Field(
+    at: At = Field(
         description="Value of each argument, at least 0, in their order. With one argument, a plain number.",
         min_length=1,
         max_length=8,
@@ -243,14 +239,11 @@ class CostSpec(IntervalSpec):
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
-        given = [
-            name for name in ("value", "linear", "table", "piecewise") if getattr(self, name) is not None
-        ]
+        kinds = ("value", "linear", "table", "piecewise")
+        given = [name for name in kinds if getattr(self, name) is not None]
         if len(given) != 1:
-            raise refusal(
-                "one of `value`, `linear`, `table` and `piecewise`",
-                "keep one" if given else "add `value: 12.5`",
-            )
+            fix = "keep one" if given else "add `value: 12.5`"
+            raise refusal("one of `value`, `linear`, `table` and `piecewise`", fix)
         if self.value is not None:
             self.check_ends(self.value)
         elif self.low is not None or self.high is not None or self.n or self.reason:
@@ -300,11 +293,8 @@ class PrimitiveSpec(Strict):
         known = self.cost.arguments()
         for name, (low, high) in self.measured.items():
             if name not in known:
-                raise refusal(
-                    f"an argument of the cost ({', '.join(known) or 'none defined'})",
-                    f"remove `{name}`",
-                    key="measured",
-                )
+                expected = f"an argument of the cost ({', '.join(known) or 'none defined'})"
+                raise refusal(expected, f"remove `{name}`", key="measured")
             if low > high:
                 raise refusal("[minimum, maximum]", f"write `{name}: [{high:g}, {low:g}]`", key="measured")
         return self
@@ -437,15 +427,8 @@ class ApplicationFile(Strict):
     def _once(self) -> ApplicationFile:
         seen: set[str] = set()
         for entry in self.counts:
-            what = repr(
-                (
-                    entry.primitive,
-                    sorted(entry.arguments.items()),
-                    entry.distribution,
-                    entry.stands_for,
-                    entry.rule,
-                )
-            )
+            arguments = sorted(entry.arguments.items())
+            what = repr((entry.primitive, arguments, entry.distribution, entry.stands_for, entry.rule))
             if what in seen:
                 raise refusal("unique entries", f"merge the counts of `{entry.primitive}`", key="counts")
             seen.add(what)

@@ -178,10 +178,7 @@ def at_level(vector: V, level: float) -> V:
     The length of each side scales with Student's quantile at the new level (with n - 1 degrees of freedom if n is known, else
     that of the normal distribution). This is exact for intervals computed in that way, and approximate for those of medians.
     Costs, counts and times are clipped at 0, shares at 0 and 1. An end that was clipped stays: its original is unknown.
-
-    Args:
-        vector: its intervals have the vector's level.
-        level: from 0.5 to 0.9999, as that of the vector.
+    Levels are from 0.5 to 0.9999.
     """
     if vector.level == level:
         return vector
