@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from regatta.models.predict.forecast import ApplicationForecast, Forecast, SystemForecast
 
 #: letters of the entries in a bar, with their colours; all other entries share one
-_KEYS = dict(zip("abcdefghijkl", ("blue", "red", "green", "magenta", "yellow", "cyan", "bright_red", "bright_blue",
-                                  "bright_green", "bright_magenta", "bright_yellow", "bright_cyan"), strict=True))  # fmt: skip
+_KEYS = {
+    "a": "blue", "b": "red", "c": "green", "d": "magenta", "e": "yellow", "f": "cyan", "g": "bright_red",
+    "h": "bright_blue", "i": "bright_green", "j": "bright_magenta", "k": "bright_yellow", "l": "bright_cyan",
+}  # fmt: skip
 _OTHERS, _USER = "+", "u"
 _BAR_AT_MOST, _BAR_AT_LEAST = 100, 20
 #: with more systems, only the fastest and the slowest get a table of contributions

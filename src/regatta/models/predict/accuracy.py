@@ -1,4 +1,4 @@
-"""How far predictions can be trusted: errors of ratios, the explained part of a measured time, costs beyond their range.
+"""How far predictions can be trusted: errors of ratios, explained time, costs beyond their range.
 
 Errors of predicted ratios of pairs of systems are compared with the errors of a benchmark score.
 """
@@ -34,7 +34,8 @@ class Accuracy:
     median_error: float
     #: the 90th percentile of the errors, linear between ranks
     high_error: float
-    #: number of pairs whose predicted interval contains the measured ratio, and of those that have an interval
+    #: number of pairs whose predicted interval contains the measured ratio, and of those that have an
+    #: interval
     contained: int
     with_interval: int
 
@@ -50,9 +51,10 @@ def accuracy_of_score(pairs: Iterable[PairForecast]) -> Accuracy | None:
 
 
 def score_ratio(a: Mapping[str, Value], b: Mapping[str, Value]) -> Value:
-    """Return the ratio a/b of the scores of two systems: the geometric mean over the benchmarks that both have.
+    """Return the ratio a/b of two systems' scores: the geometric mean over the benchmarks that both have.
 
-    A score has no interval: its benchmarks are no sample of anything. `a`, `b`: benchmark -> its time, in one unit.
+    A score has no interval: its benchmarks are no sample of anything. `a`, `b`: benchmark -> its time, in one
+    unit.
     """
     both = sorted(a.keys() & b.keys())
     if not both:
@@ -107,9 +109,10 @@ _OWN = 0.9
 
 
 def shared_processor(system: SystemVector) -> str:
-    """Return why the costs of a system do not compare with measured processor time; "" if they do or the share is unknown.
+    """Return why the costs of a system do not compare with measured processor time; "" without a reason.
 
-    Costs are elapsed time. Under a quota, or where client and server share a processor, elapsed time exceeds processor time.
+    Costs are elapsed time. Under a quota, or where client and server share a processor, elapsed time exceeds
+    processor time.
     """
     try:
         share = float(system.provenance.get(PROCESSOR_SHARE, ""))
@@ -117,13 +120,15 @@ def shared_processor(system: SystemVector) -> str:
         return ""
     if not 0.0 < share < _OWN:
         return ""
-    return f"costs on {system.name} are elapsed times with the processor available for {100 * share:.0f} % of the time"
+    available = f"the processor available for {100 * share:.0f} % of the time"
+    return f"costs on {system.name} are elapsed times with {available}"
 
 
 def coverage(predicted: Value, measured: Value) -> tuple[str, str]:
-    """Describe which part of the measured kernel time a vector explains: above 1 if the prediction exceeds the measurement.
+    """Describe which part of the measured kernel time a vector explains, above 1 if it predicts more.
 
-    `predicted`: the part that the vector covers (`Prediction.kernel`); `measured`: the same time, in the same unit.
+    `predicted`: the part that the vector covers (`Prediction.kernel`); `measured`: the same time, in the same
+    unit.
 
     Returns:
         a sentence; and why the prediction is unreliable, "" if it explains enough.
@@ -142,8 +147,8 @@ def coverage(predicted: Value, measured: Value) -> tuple[str, str]:
     warning = ""
     if share.value < LITTLE:
         warning = (
-            f"The vector explains only {percent} of the measured kernel time. For the rest, rank and ratio are unknown."
-            " Possible causes: calls without a primitive, or costs that rise under load."
+            f"The vector explains only {percent} of the measured kernel time. For the rest, rank and ratio "
+            "are unknown. Possible causes: calls without a primitive, or costs that rise under load."
         )
     return words, warning
 
@@ -164,7 +169,7 @@ def measured_ranges(primitive: PrimitiveCost) -> Mapping[str, tuple[float, float
 
 
 def beyond(application: ApplicationVector, system: SystemVector) -> tuple[Beyond, ...]:
-    """Return the uses of costs outside of the measured range, one per primitive and argument, the largest time first.
+    """Return the uses of costs outside of the measured range by primitive and argument, the largest time first.
 
     Of a distribution each part is checked. An argument without a range is unlimited.
 

@@ -1,7 +1,8 @@
-"""Rank the primitives of applications by their time on a system, and choose the fewest that explain most of it.
+"""Rank the primitives of applications by their time on a system, and choose the fewest that explain most.
 
-Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, section 4.4: a core set of methods
-is "a subset that gives good but not perfect coverage", a tradeoff between simplicity and accuracy.
+Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, section 4.4: a
+core set of methods is "a subset that gives good but not perfect coverage", a tradeoff between simplicity and
+accuracy.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _CALL = re.compile(r"(?:and \d+ (?=others ))?(.+) (\d+)")
 
 @dataclass(frozen=True)
 class Calls:
-    """Calls or methods that count as a primitive; `rule`: why, if the primitive only approximates them, else ""."""
+    """Calls or methods that count as a primitive; `rule`: why, if it only approximates them, else ""."""
 
     calls: tuple[str, ...]
     rule: str
@@ -75,13 +76,14 @@ class RankedApplication:
     explained: float
     #: share of its calls that no rule converts to a primitive, 0 to 1; NaN if unknown
     without_rule: float = math.nan
-    #: the primitive as which these calls are counted nevertheless, with a cost that is too low; "": they count as nothing
+    #: the primitive as which these calls are counted nevertheless, with a cost that is too low; "": they
+    #: count as nothing
     counted_as: str = ""
 
 
 @dataclass(frozen=True)
 class CoreSet:
-    """The primitives of some applications on a system: first the core set, then the others, each by their mean share."""
+    """The primitives of some applications on a system: the core set, then the others, by their mean share."""
 
     system: str
     #: requested share of the time of each application, above 0 to 1
@@ -107,10 +109,10 @@ class CoreSet:
 def core_set(
     applications: Sequence[RequestedApplication], system: SystemVector, share: float = 0.9
 ) -> CoreSet:
-    """Rank primitives, and find the smallest set that explains a share of the time in primitives of each application.
+    """Rank primitives, and find the smallest set that explains a share of each application's time in primitives.
 
-    Of several smallest sets, it is the one whose members have the highest ranks. Times are the products of values; their
-    intervals have no effect. Primitives without a cost are excluded from all times.
+    Of several smallest sets, it is the one whose members have the highest ranks. Times are the products of
+    values; their intervals have no effect. Primitives without a cost are excluded from all times.
 
     Args:
         applications: at least one, with unique names; each weighs the same.
@@ -118,7 +120,8 @@ def core_set(
         share: above 0, at most 1.
 
     Raises:
-        RegattaError: the share is out of range, an application has no time on the system, or an error of `predict`.
+        RegattaError: the share is out of range, an application has no time on the system, or an error of
+        `predict`.
     """
     if not 0.0 < share <= 1.0:
         raise RegattaError("--share", "a share above 0 and at most 1", f"{share:g}", "0.9")
@@ -142,8 +145,8 @@ def core_set(
     calls = _calls(row for found in predictions.values() for row in found.contributions)
     ranked = tuple(
         RankedPrimitive(
-            primitive, primitive in core, means[primitive], math.fsum(means[other] for other in order[: at + 1]),
-            shares[primitive], calls[primitive],
+            primitive, primitive in core, means[primitive],
+            math.fsum(means[other] for other in order[: at + 1]), shares[primitive], calls[primitive],
         )
         for at, primitive in enumerate(order)
     )  # fmt: skip
@@ -185,7 +188,7 @@ def _calls(rows: Iterable[Contribution]) -> dict[str, tuple[Calls, ...]]:
 
 
 def _smallest(order: Sequence[str], shares: Mapping[str, Mapping[str, float]], share: float) -> set[str]:
-    """Return the smallest set that explains the share in each application, to within 1e-6: the precision of the solver."""
+    """Return the smallest set that explains the share in each application, to within 1e-6 (the solver)."""
     matrix = np.array([list(shares[primitive].values()) for primitive in order]).T
     # All ranks together add less than one primitive.
     costs = 1.0 + np.arange(len(order)) / len(order) ** 2
@@ -209,7 +212,7 @@ def _of_missing(rows: Iterable[Contribution]) -> dict[str, float]:
 
 
 def _counts(by_application: Mapping[str, Mapping[str, float]]) -> tuple[Counts, ...]:
-    """Return one row per name, the most frequent first and the others last; units of work are not converted."""
+    """Return one row per name, the most frequent first and the others last, with each unit of work."""
     names = sorted({name for of in by_application.values() for name in of})
     found = [
         Counts(name, {application: of[name] for application, of in by_application.items() if name in of})
@@ -275,8 +278,8 @@ def core_sentences(found: CoreSet) -> tuple[str, ...]:
     share = show_percent(found.share)
     explain = "explains" if len(found.core) == 1 else "explain"
     first = (
-        f"{len(found.core)} of {counted(len(found.primitives), 'primitive')} {explain} at least {share} of the time in primitives"
-        f" {of_each} on {found.system}: {listed([one.primitive for one in found.core])}"
+        f"{len(found.core)} of {counted(len(found.primitives), 'primitive')} {explain} at least {share} of "
+        f"the time in primitives {of_each} on {found.system}: {listed([one.primitive for one in found.core])}"
     )
     if not found.rest:
         return (first,)
@@ -342,7 +345,7 @@ def _sum_of(name: str, rows: Sequence[RankedPrimitive], columns: Sequence[str]) 
 
 
 def core_tables(found: CoreSet) -> list[Table]:
-    """Return the shares, the calls counted as each primitive of the core set, and what has no cost or no rule."""
+    """Return the shares, the calls counted as the core set, and what has no cost or no rule."""
     rows = [(one.primitive, "; ".join(map(_calls_text, one.calls))) for one in found.core if one.calls]
     without_cost = f"Primitives without a cost on {found.system}"
     return [

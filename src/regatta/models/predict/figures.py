@@ -1,4 +1,4 @@
-"""Figures of predictions: times and speeds by system, stacked contributions, predicted against measured, speed-ups."""
+"""Figures of predictions: times and speeds by system, contributions, predicted against measured, speed-ups."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _title(one: ApplicationForecast) -> str:
 
 @dataclass(frozen=True)
 class Pieces:
-    """The pieces of the bars of an application: its largest primitives, the others together, and its own code."""
+    """The pieces of the bars of an application: its largest primitives, all others, and its own code."""
 
     names: tuple[str, ...]
     others: tuple[str, ...]
@@ -110,7 +110,7 @@ class Pieces:
 
 
 def _pieces_legend(pieces: Pieces) -> list[LegendEntry]:
-    """Return the legend of the pieces, in their order in the bars: a color for each primitive, one for the others."""
+    """Return the legend of the pieces, in their order in the bars."""
     looks = [LegendEntry(name, _square(f"@c{place}")) for place, name in enumerate(pieces.names)]
     if pieces.others:
         looks.append(LegendEntry(f"{len(pieces.others)} others", _square(f"@c{HUES - 1}")))
@@ -243,7 +243,10 @@ _SPEED_LOOKS = {"predicted": _PREDICTED, "measured": _MEASURED, "by score": _squ
 
 
 def speed_group(found: ApplicationSpeeds) -> Group:
-    """Draw one row per system: its predicted and measured speed, and that by the score. The reference is the line at 1."""
+    """Draw one row per system: its predicted and measured speed, and that by the score.
+
+    The reference is the line at 1.
+    """
     rows = [_Row(one.system, one.predicted, (one.predicted, one.measured, one.score)) for one in found.speeds]
     title = f"{found.application}: speed relative to {found.reference}"
     return _ratios(title, "relative speed", rows, _SPEED_LOOKS, _LOG_FROM)
@@ -266,7 +269,7 @@ class _Row:
 def _ratios(
     title: str, what: str, rows: Sequence[_Row], looks: Mapping[str, Look], log_from: float = LOG_FROM
 ) -> Group:
-    """Draw one row per system with a point for each variant that has a value in a row, and a dashed line at 1."""
+    """Draw one row per system, with a point for each variant that has a value, and a dashed line at 1."""
     there = {at for row in rows for at, number in enumerate(row.variants) if math.isfinite(number.value)}
     drawn = {at: name for at, name in enumerate(looks) if at in there}
     row_px = _LABEL_PX + _POINT_PX * (len(drawn) + 1)

@@ -21,8 +21,9 @@ _PREDICTED = Look("@c0", "diamond", "solid")
 _MEASURED = Look("@ink", "circle", "solid")
 _FIGURE_PX = 280
 WORDS = (
-    "The time without modifiers is measured, and the others are predicted from it: more or fewer waits for the disk, each with its "
-    "cost there. Intervals of predictions include the errors of the costs and of the measured time, not that of the simulated cache."
+    "The time without modifiers is measured, and the others are predicted from it: more or fewer waits for "
+    "the disk, each with its cost there. Intervals of predictions include the errors of the costs and of the "
+    "measured time, not that of the simulated cache."
 )
 
 
@@ -66,8 +67,8 @@ def sentences(found: FileForecast) -> list[str]:
     if errors:
         worst = max((one for one in found.times if math.isfinite(one.error)), key=lambda one: abs(one.error))
         told.append(
-            f"{len(errors)} predicted times, off by {100 * sorted(errors)[len(errors) // 2]:.0f} % in the median and at most "
-            f"{100 * max(errors):.0f} % ({worst.benchmark}, {_place(worst)})"
+            f"{len(errors)} predicted times, off by {100 * sorted(errors)[len(errors) // 2]:.0f} % in the "
+            f"median and at most {100 * max(errors):.0f} % ({worst.benchmark}, {_place(worst)})"
         )
     if found.orders:
         told.append(f"order of disks: {_verdicts(found.orders)}")

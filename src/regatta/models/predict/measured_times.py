@@ -57,7 +57,7 @@ class RequestedBenchmark:
 
     @classmethod
     def mix(cls, parts: Sequence[tuple[str, float]]) -> RequestedBenchmark | None:
-        """Return the benchmark of a mix of `SUITE/SERVER-static` and `SUITE/SERVER-KIND`, given as (benchmark, weight).
+        """Return the benchmark of a mix of `SUITE/SERVER-static` and `SUITE/SERVER-KIND`: (benchmark, weight).
 
         It is `SUITE/SERVER-KIND-mix dynamic_percent=N`; None for other mixes.
         """
@@ -114,7 +114,10 @@ class MeasuredCell:
         return parts_of_label(self.place.benchmark)
 
     def is_on(self, system: SystemVector) -> bool:
-        """Return whether the cell is of a system. Native programs need no runtime name; a vector without a heap fits any."""
+        """Return whether the cell is of a system.
+
+        Native programs need no runtime name; a vector without a heap fits any.
+        """
         place, told = self.place, system.provenance
         names = {place.configuration, place.modifiers}
         if place.modifiers in ("", NO_MODIFIERS):
@@ -165,7 +168,7 @@ class MeasuredExperiment:
         self._cells = _cells_of(cell_answers(samples, facts, REGATTA))
 
     def find(self, wanted: RequestedBenchmark, system: SystemVector) -> MeasuredCell | str:
-        """Return the cell of a benchmark on the host and configuration of a system vector, or why it is missing."""
+        """Return the cell of a benchmark where a system vector was measured, or why it is missing."""
         of_benchmark = [one for one in self._cells if wanted.fits(one.parts)]
         if not of_benchmark:
             return f"{self.name} has no benchmark {wanted}"
@@ -196,7 +199,7 @@ class MeasuredExperiment:
     def times_of_suite(
         self, suite: str, system: SystemVector, without: RequestedBenchmark | None
     ) -> dict[str, Value]:
-        """Return the elapsed times of a suite's benchmarks, `without` one, where a system vector was measured, in ns."""
+        """Return the elapsed times of a suite, `without` one benchmark, where a vector was measured, in ns."""
         if self._other_machine(system):
             return {}
         found = {}
@@ -245,6 +248,6 @@ def _cells_of(answers: Iterable[CellAnswer]) -> list[MeasuredCell]:
 
 
 def measured_ratio(a: CellAnswer, b: CellAnswer, level: float) -> Value:
-    """Return the measured ratio a/b of two series, by Welch on logarithms: their invocations are not paired."""
+    """Return the measured ratio a/b of two unpaired series, by Welch on logarithms."""
     first, second = ([sample.value * UNITS[one.unit][1] for sample in one.samples] for one in (a, b))
     return Value.of(welch_log_ratio(first, second, level).interval)

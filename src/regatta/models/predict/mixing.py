@@ -1,7 +1,8 @@
-"""Application vectors of workloads: mixes of requests, replaced applications, and the speed-up from one mix to another.
+"""Application vectors of workloads: mixes of requests, replaced applications, speed-ups between mixes.
 
-Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, section 6.2.3, and 6.3.3.3 for the
-speed-up: r = s1 / s2 of the predicted kernel times, and r' = (s1 + u) / (s2 + u) with the constant user time u.
+Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, section 6.2.3,
+and 6.3.3.3 for the speed-up: r = s1 / s2 of the predicted kernel times, and r' = (s1 + u) / (s2 + u) with the
+constant user time u.
 """
 
 from __future__ import annotations
@@ -52,9 +53,10 @@ def normalized(mix: Mix) -> list[tuple[ApplicationVector, float]]:
 def mixed(name: str, mix: Mix) -> ApplicationVector:
     """Return the vector of the mean unit of work of a mix.
 
-    Counts of one primitive with the same arguments are added, their intervals by MOVER. The user time is the mean if all parts
-    have one, else undefined. The number of invocations of each value is the least of its uncertain parts. A value from a single
-    invocation is uncertain although its interval has no width: its variation is unknown.
+    Counts of one primitive with the same arguments are added, their intervals by MOVER. The user time is the
+    mean if all parts have one, else undefined. The number of invocations of each value is the least of its
+    uncertain parts. A value from a single invocation is uncertain although its interval has no width: its
+    variation is unknown.
 
     Args:
         name: of the new vector.
@@ -108,7 +110,7 @@ def _entry(count: Count) -> Hashable:
 
 
 def _invocations(numbers: Sequence[Value]) -> int:
-    """Return the least number of invocations of an uncertain part, which limits the precision of an interval; 0 if unknown."""
+    """Return the least number of invocations of an uncertain part, the limit of precision; 0 if unknown."""
     told = [(number.is_exact and number.n > 1, number.n) for number in numbers if number.n]
     return min((n for exact, n in told if not exact), default=min((n for _, n in told), default=0))
 
@@ -160,13 +162,15 @@ TracedWhere = Callable[[ApplicationVector], SystemVector | None]
 class Speedup:
     """A predicted speed-up on one system, in three variants."""
 
-    #: u: user time per unit of work before, in ns: measured there, or scaled from where the applications were traced
+    #: u: user time per unit of work before, in ns: measured there, or scaled from where the applications were
+    #: traced
     user: Value
     #: r = s1 / s2 of the predicted kernel times
     kernel: Value
     #: r' = (s1 + u) / (s2 + u): with constant user time, as in the thesis
     user_stays: Value
-    #: (s1 + u1) / (s2 + u2), of the predicted elapsed times: each workload with the user time of its applications
+    #: (s1 + u1) / (s2 + u2), of the predicted elapsed times: each workload with the user time of its
+    #: applications
     own_user: Value
 
 
@@ -185,8 +189,8 @@ def speedup(
         before: current applications and weights, such as `[(static, 0.7), (cgi, 0.3)]`.
         after: the mix with replacements (`mixing.replaced`).
         system: the system for both. Neither formula holds between two systems: their user times differ.
-        user: user time per unit of work before, in ns, as measured there; when None the mean over the applications, each
-            scaled from where it was measured.
+        user: user time per unit of work before, in ns, as measured there; when None the mean over the
+            applications, each scaled from where it was measured.
         traced: where each application's user time was measured.
 
     Returns:

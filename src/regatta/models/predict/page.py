@@ -65,10 +65,11 @@ def sections_of_forecast(forecast: Forecast) -> list[Section]:
 
 def _ranking(forecast: Forecast) -> Section:
     words = (
-        f"Predicted and measured time of one unit of work, with {show_percent(forecast.level)} confidence intervals, fastest system "
-        "first. The predicted time is the kernel time (sum of count × cost) plus the user time measured where the application was "
-        "traced. Without a measured user time it is the time of the primitives alone. Predictions do not use the measured times. "
-        "Measured and predicted columns have the same quantity, elapsed or kernel time. Systems of one group are not "
+        f"Predicted and measured time of one unit of work, with {show_percent(forecast.level)} confidence "
+        "intervals, fastest system first. The predicted time is the kernel time (sum of count × cost) plus "
+        "the user time measured where the application was traced. Without a measured user time it is the "
+        "time of the primitives alone. Predictions do not use the measured times. Measured and predicted "
+        "columns have the same quantity, elapsed or kernel time. Systems of one group are not "
         "distinguishable. Axes do not start at 0."
     )
     tables = [
@@ -89,8 +90,8 @@ def _contributions(forecast: Forecast) -> Section:
 
 def _entries(forecast: Forecast) -> Section:
     words = (
-        "Time = cost of one operation or unit × count, as in tables 6-2 to 6-5 of Zhang's thesis. The last column lists the calls "
-        "that an entry represents if it was not counted itself, and the rule."
+        "Time = cost of one operation or unit × count, as in tables 6-2 to 6-5 of Zhang's thesis. The last "
+        "column lists the calls that an entry represents if it was not counted itself, and the rule."
     )
     tables = [contribution_table(one, system) for one in forecast.applications for system in one.systems]
     return Section("entries", "Entries", words, tables=tables)
@@ -104,20 +105,20 @@ def _accuracy(forecast: Forecast) -> Section:
         words = "Predicted time on the slower system divided by that on the faster one."
         return Section("pairs", "Pairwise predictions", words, tables=tables)
     words = (
-        "Accuracy has three levels of increasing difficulty: the rank of systems, the ratios of their times, and the times. "
-        "The verdict of a pair with a significant measured difference is right or wrong, or open if the prediction does not "
-        "distinguish the systems. Same: no significant measured difference. Unknown: significance is undefined. On the line, "
-        "predicted and measured are equal."
+        "Accuracy has three levels of increasing difficulty: the rank of systems, the ratios of their times, "
+        "and the times. The verdict of a pair with a significant measured difference is right or wrong, or "
+        "open if the prediction does not distinguish the systems. Same: no significant measured difference. "
+        "Unknown: significance is undefined. On the line, predicted and measured are equal."
     )
     return Section("accuracy", "Accuracy", words, tables=tables, groups=groups)
 
 
 def _speeds(forecast: Forecast) -> Section:
     words = (
-        "A speed is the time on the reference divided by the time on the system, as in figures 4-4 to 4-7 of Zhang's thesis, with "
-        f"{show_percent(forecast.level)} confidence intervals. The reference is the system where the application was traced, or the "
-        "fastest one if none was traced. It is the dashed line at 1. Systems are sorted by measured speed, or by predicted speed if "
-        "that is unknown."
+        "A speed is the time on the reference divided by the time on the system, as in figures 4-4 to 4-7 of "
+        f"Zhang's thesis, with {show_percent(forecast.level)} confidence intervals. The reference is the "
+        "system where the application was traced, or the fastest one if none was traced. It is the dashed "
+        "line at 1. Systems are sorted by measured speed, or by predicted speed if that is unknown."
     )
     found = speeds_of(forecast)
     tables = [speeds_table(found)] if found else []
@@ -126,18 +127,20 @@ def _speeds(forecast: Forecast) -> Section:
 
 def _runtimes(forecast: Forecast) -> Section:
     words = (
-        "Errors without the systems where an application was traced: a prediction is accurate if the median error is at most 15 %, "
-        "the 90th percentile at most 30 %, and at least 85 % of the intervals contain the measured time. The sampled share of system "
-        "classes is that of the traced system. The last tables show which primitives make the slowest system slower than the fastest."
+        "Errors without the systems where an application was traced: a prediction is accurate if the median "
+        "error is at most 15 %, the 90th percentile at most 30 %, and at least 85 % of the intervals contain "
+        "the measured time. The sampled share of system classes is that of the traced system. The last "
+        "tables show which primitives make the slowest system slower than the fastest."
     )
     return Section("runtimes", "Runtimes", words, tables=runtime_tables(forecast))
 
 
 def _speed_ups(forecast: Forecast) -> Section:
     words = (
-        "Speedup by replacement of an application. r is the ratio of kernel times; r' = (s1 + u) / (s2 + u) assumes a constant user "
-        "time u. The third variant uses the user times measured for both applications: it is the ratio of predicted elapsed times. If "
-        "it is known, it is compared with the measured ratio."
+        "Speedup by replacement of an application. r is the ratio of kernel times; r' = (s1 + u) / (s2 + u) "
+        "assumes a constant user time u. The third variant uses the user times measured for both "
+        "applications: it is the ratio of predicted elapsed times. If it is known, it is compared with the "
+        "measured ratio."
     )
     found = forecast.speed_ups
     tables, groups = ([speed_ups_table(found)], [speed_up_group(found)]) if found else ([], [])
@@ -145,15 +148,18 @@ def _speed_ups(forecast: Forecast) -> Section:
 
 
 def _changes(forecast: Forecast) -> Section:
-    words = "Time that the changed costs save per unit of work, and its share of the predicted time. A negative value is a loss."
+    words = (
+        "Time that the changed costs save per unit of work, and its share of the predicted time. A negative value "
+        "is a loss."
+    )
     tables = [changes_table(one, forecast.changes) for one in forecast.applications if one.effects]
     return Section("changes", "Changes", words, tables=tables)
 
 
 def _savings(forecast: Forecast) -> Section:
     words = (
-        "Share of the time of one unit of work that is saved if one primitive costs half, nothing, or as much as on the cheapest "
-        "system."
+        "Share of the time of one unit of work that is saved if one primitive costs half, nothing, or as "
+        "much as on the cheapest system."
     )
     tables = [table for one in forecast.applications for table in savings_tables(one)]
     return Section("savings", "Savings", words, tables=tables)

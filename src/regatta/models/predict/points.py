@@ -1,6 +1,7 @@
 """Predictions as points: how often an application uses each primitive, and the predicted time on each system.
 
-They belong to no journal: `regatta predict --ingest` replaces the points of these applications in the database.
+They belong to no journal: `regatta predict --ingest` replaces the points of these applications in the
+database.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ PRIMITIVES = "primitives"
 def prediction_points(forecast: Forecast, time_ns: int) -> list[Point]:
     """Return the counts of each application, and its contributions and totals on each system.
 
-    Each is a separate series. Entries of one primitive with the same arguments are merged: counts, times and shares are added.
+    Each is a separate series. Entries of one primitive with the same arguments are merged: counts, times and
+    shares are added.
     `time_ns`: UTC, of all points.
     """
     return labelled_vectors(_points(forecast, time_ns))
@@ -123,8 +125,8 @@ class _Maker:
     def total(self, what: str, rank: int) -> Point:
         """Return the total: predicted, and measured if available.
 
-        Without the user-mode time of the application, `elapsed` is unknown. The total of its primitives is reported instead,
-        without any measured value or user-mode part.
+        Without the user-mode time of the application, `elapsed` is unknown. The total of its primitives is
+        reported instead, without any measured value or user-mode part.
         """
         system = self._system
         predicted = {"elapsed": system.elapsed, "kernel": system.prediction.kernel, "user": system.user}[what]
@@ -149,7 +151,10 @@ def _count_of(rows: Sequence[Count | Contribution]) -> Value:
 
 
 def _time_of(rows: Sequence[Contribution]) -> Value:
-    """Return the total time in ns. The rows share one cost, so that its errors correlate; errors of counts do not."""
+    """Return the total time in ns.
+
+    The rows share one cost, so that its errors correlate; errors of counts do not.
+    """
     if len(rows) == 1:
         return rows[0].time
     whole = Sum(0.0)

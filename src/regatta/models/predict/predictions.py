@@ -1,4 +1,4 @@
-"""Compare predictions with measurements: applications on systems, at the three levels of rank, ratio and time."""
+"""Compare predictions with measurements: applications on systems, by rank, ratio and time."""
 
 from __future__ import annotations
 
@@ -107,7 +107,8 @@ class Request:
     level: float | None = None
     #: a suite whose geometric mean is a rival prediction of ratios; "": none
     score: str = ""
-    #: a suite whose benchmarks scale the applications' own code, in place of the costs of `user_work`; "": none
+    #: a suite whose benchmarks scale the applications' own code, in place of the costs of `user_work`; "":
+    #: none
     own_code: str = ""
 
     @property
@@ -236,8 +237,8 @@ class _Forecaster:
     def _traced_on(self, application: ApplicationVector) -> SystemVector | None:
         """Return the system on which the application's user time was measured, if it is in the request.
 
-        It is the same machine, by its fingerprint, in its plain configuration unless the application names another. A vector
-        without a fingerprint may name a host.
+        It is the same machine, by its fingerprint, in its plain configuration unless the application names
+        another. A vector without a fingerprint may name a host.
         """
         told = application.provenance
         key = "fingerprint" if told.get("fingerprint") else "host"
@@ -308,7 +309,7 @@ class _Forecaster:
         traced_on: TracedOn,
         cells: Mapping[str, MeasuredCell | str],
     ) -> Comparison | None:
-        """Return the predictions compared with measurements; None with measurements of fewer than two systems."""
+        """Compare the predictions with measurements; None with measurements of fewer than two systems."""
         known = {name: cell for name, cell in cells.items() if isinstance(cell, MeasuredCell)}
         what: Compared = "kernel"
         if application.user_time is not None and all(cell.of("elapsed") for cell in known.values()):

@@ -1,7 +1,7 @@
-"""Predictions for runtimes such as JVMs: relative speeds, held-out errors, shares of system classes, differences.
+"""Predictions for runtimes such as JVMs: speeds, held-out errors, shares of system classes, differences.
 
-Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, section 4.3.2, figures 4-4 to 4-7
-(normalized running speeds), and tables 4-5 and 4-6 (system classes).
+Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, section 4.3.2,
+figures 4-4 to 4-7 (normalized running speeds), and tables 4-5 and 4-6 (system classes).
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from regatta.models.predict.tables import (
 from regatta.models.vectors.sums import NS
 from regatta.models.vectors.values import Value
 
-#: limits of an accurate prediction: median and 90th percentile of the errors, share of intervals that contain the measurement
+#: limits of an accurate prediction: median and 90th percentile of the errors, share of intervals that contain
+#: the measurement
 MEDIAN_AT_MOST, HIGH_AT_MOST, CONTAINED_AT_LEAST = 0.15, 0.30, 0.85
 #: rows of a table of differences; the others are summed
 _ROWS = 10
@@ -47,7 +48,10 @@ OWN_CODE, PAUSES, OTHERS = "(own code)", "(collector pauses)", "(others)"
 
 @dataclass(frozen=True)
 class Speed:
-    """The time of an application on the reference divided by its time on a system. An unknown number is NaN."""
+    """The time of an application on the reference divided by its time on a system.
+
+    An unknown number is NaN.
+    """
 
     system: str
     predicted: Value
@@ -57,7 +61,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class ApplicationSpeeds:
-    """The speeds of one application, the fastest first: by the measured speed, or by the predicted one if that is unknown."""
+    """The speeds of one application, the fastest first, by the measured speed, or else by the predicted one."""
 
     application: str
     #: the traced system, or the fastest one if none of the systems was traced; its speed is 1
@@ -101,7 +105,10 @@ def _order(speed: Speed) -> float:
 
 
 def speeds_table(found: Sequence[ApplicationSpeeds]) -> Table:
-    """List the speeds. The title names the reference if it is the same for all applications, else a column does."""
+    """List the speeds.
+
+    The title names the reference if it is the same for all applications, else a column does.
+    """
     references = {one.reference for one in found}
     same = len(references) == 1
     columns: list[Column[tuple[ApplicationSpeeds, Speed]]] = [
@@ -160,7 +167,7 @@ def _held_out(name: str, ratios: Sequence[Value]) -> tuple[str, ...]:
 
 
 def shares_table(applications: Sequence[ApplicationForecast]) -> Table:
-    """List the share of an application's time in system classes: predicted on each system, and sampled on the traced one.
+    """List the share of the time in system classes: predicted on each system, and sampled on the traced one.
 
     An application without own code, such as requests to a server, has no such share.
     """

@@ -65,7 +65,7 @@ def ratio_column(title: str, value: Callable[[Row], Value | None]) -> Column[Row
 
 
 def without_blank(table: Table) -> Table:
-    """Return the table without columns in which every text is ""; `ABSENT` says that a number is undefined."""
+    """Return the table without columns of which every text is ""; `ABSENT` is an undefined number."""
     return table.of_columns(at for at in range(len(table.columns)) if any(row[at] for row in table.rows))
 
 
@@ -99,7 +99,7 @@ def ranked_by(one: ApplicationForecast) -> Shown:
 
 
 def compared_by(one: ApplicationForecast) -> Shown:
-    """Return the time to compare with measurements: elapsed if every side of every system has it, else the kernel's."""
+    """Return the time to compare with measurements: elapsed if all systems have both, else the kernel's."""
     measured = [system.measured for system in one.systems if system.measured is not None]
     whole = all(math.isfinite(each.elapsed.value) for each in measured)
     return "elapsed" if ranked_by(one) == "elapsed" and whole else "kernel"
@@ -177,7 +177,7 @@ def ranking_table(one: ApplicationForecast) -> Table:
 
 
 def throughput_table(one: ApplicationForecast) -> Table:
-    """List requests per second of one processor that is always busy: the reciprocal of the elapsed time of a request.
+    """List requests per second of one processor that is always busy: the reciprocal of their elapsed time.
 
     Empty for an application with another unit of work, or without a user time, whose elapsed time is unknown.
     """
@@ -201,7 +201,7 @@ def throughput_table(one: ApplicationForecast) -> Table:
 
 
 def _per_second(time: Value) -> Value:
-    """Return how often per second something of this time, in ns, is done: the ends are exact, as the function is monotone."""
+    """Return how often per second something of this time, in ns, is done, with the exact interval."""
     if not time.value > 0.0:
         return Value(math.nan)
     low, high = (1e9 / end if end > 0.0 else math.nan for end in (time.high, time.low))

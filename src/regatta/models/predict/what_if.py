@@ -1,7 +1,7 @@
-"""What-ifs, such as a primitive in half the time: changed costs and counts, savings of an application, and the largest savings.
+"""What-ifs, such as a primitive in half the time: changed costs and counts, and the largest savings.
 
-Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, section 3.1.1.1: "modifying the
-appropriate system and application vector entries".
+Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, section 3.1.1.1:
+"modifying the appropriate system and application vector entries".
 """
 
 from __future__ import annotations
@@ -45,14 +45,15 @@ class Change:
 
     #: NaN if `number` is set
     factor: float = math.nan
-    #: of a cost: ns per operation (or unit); of a count: per unit of work, the sum over all entries of the primitive
+    #: of a cost: ns per operation (or unit); of a count: per unit of work, the sum over all entries of the
+    #: primitive
     number: float = math.nan
     #: as the user wrote it
     text: str = ""
 
 
 def parse_change(text: str, where: str = "change", of: Literal["cost", "count"] = "cost") -> Change:
-    """Parse `0.5x` (factor), `-10%` or `+10%` (less, more), and a number: of a cost `12us`, for any arguments, of a count `12`.
+    """Parse `0.5x` (factor), `-10%` or `+10%` (less, more), `12us` (a cost for any arguments), `12` (a count).
 
     Raises:
         RegattaError: the text has another form.
@@ -118,8 +119,9 @@ def check_counted(applications: Sequence[ApplicationVector], changes: Iterable[s
 def recounted(application: ApplicationVector, changes: Mapping[str, Change]) -> ApplicationVector:
     """Return an application with some counts changed, with the same time in its own code.
 
-    A factor also scales the interval. A number is exact; if the primitive has several entries, such as for several arguments,
-    they keep their proportions. Primitives that the application does not count have no effect.
+    A factor also scales the interval. A number is exact; if the primitive has several entries, such as for
+    several arguments, they keep their proportions. Primitives that the application does not count have no
+    effect.
     """
     if not changes:
         return application
@@ -149,7 +151,10 @@ def _recounted(count: Value, change: Change, total: float, entries: int) -> Valu
 
 
 def as_factors(application: ApplicationVector, changes: Mapping[str, Change]) -> dict[str, Change]:
-    """Return changes of an application's counts as factors, for the parts of a mix. Counts of 0 have no factor and stay 0."""
+    """Return changes of an application's counts as factors, for the parts of a mix.
+
+    Counts of 0 have no factor and stay 0.
+    """
     totals = _totals(application)
     found = {}
     for primitive, change in changes.items():
@@ -189,8 +194,8 @@ def effect(
 ) -> Effect:
     """Compute the effect of changed costs and counts on an application.
 
-    Errors of unchanged costs and counts are on both sides and affect the difference only; so do those of a cost or count with
-    a factor. A cost given as a time, and a count given as a number, are exact.
+    Errors of unchanged costs and counts are on both sides and affect the difference only; so do those of a
+    cost or count with a factor. A cost given as a time, and a count given as a number, are exact.
 
     Args:
         application, system: both unchanged.

@@ -46,18 +46,20 @@ ENDINGS: tuple[Ending, ...] = get_args(Ending)
 PHASES: tuple[Phase, ...] = get_args(Phase)
 TURNS: tuple[Turn, ...] = get_args(Turn)
 
-#: combined from several calls by following each process; bytes: KiB of anonymous memory of the forking process
+#: combined from several calls by following each process; bytes: KiB of anonymous memory of the forking
+#: process
 FORK_EXEC = "fork+exec"
 FORK_ALONE = "fork-alone"
 EXEC_ALONE = "exec-alone"
 THREAD = "thread"
-#: each mapping of a process that forks; each page fault of a forked process until it executes a program. Only for forks that copy
-#: memory; bytes: the number of those forks
+#: each mapping of a process that forks; each page fault of a forked process until it executes a program. Only
+#: for forks that copy memory; bytes: the number of those forks
 FORK_MAPPING = "fork-mapping"
 FORK_FAULT = "fork-fault"
 PER_FORK = (FORK_MAPPING, FORK_FAULT)
 PROCESS_CALLS = (FORK_EXEC, FORK_ALONE, EXEC_ALONE, THREAD, *PER_FORK)
-#: not calls, but work of a JVM that its agent counts (benchmarks/java/README.md): classes, and bytes of bytecode
+#: not calls, but work of a JVM that its agent counts (benchmarks/java/README.md): classes, and bytes of
+#: bytecode
 JVM_WORK = ("application_classes", "bytes_compiled", "bytes_recompiled")
 #: the calls behind those above; successful ones are not counted separately
 FORK_CALLS = frozenset({"clone", "clone3", "fork", "vfork"})
@@ -255,7 +257,10 @@ class CallsFile(Strict):
 
 @dataclass(frozen=True)
 class CallTable:
-    """The rules in order: the first match takes a call. Calls without a match count as `unknown`; None: as nothing."""
+    """The rules in order: the first match takes a call.
+
+    Calls without a match count as `unknown`; None: as nothing.
+    """
 
     rules: Mapping[str, CallRule]
     unknown: str | None
@@ -304,7 +309,7 @@ def read_calls(path: Path) -> CallTable:
 
 
 def _check_order(model: CallsFile, document: Document, problems: list[Problem]) -> None:
-    """Check the order of the rules: coverage needs earlier counts, and a rule that never matches is an error."""
+    """Check the order of the rules: coverage needs earlier counts, and every rule matches something."""
     counted: set[str] = set()
     whole: dict[str, str] = {}
     for name, rule in model.rules.items():

@@ -98,7 +98,7 @@ _VALUES: Mapping[type, Callable[..., Any]] = {
 
 
 def _value(given: Any) -> Any:
-    """Return a part of a file as a value: lists as tuples, texts and numbers without their place in the file."""
+    """Return a part of a file as a value: lists as tuples, texts and numbers without their place."""
     if isinstance(given, CostSpec):
         other = next(filter(None, (given.linear, given.table, given.piecewise)), None)
         return ConstantCost(_interval(given)) if other is None else _value(other)
@@ -122,7 +122,7 @@ def _interval(spec: IntervalSpec) -> Value:
 
 
 def vector_text(vector: SystemVector | ApplicationVector) -> str:
-    """Return a vector as YAML: one entry per line, keys in the order of the reference. Equal vectors give equal text.
+    """Return a vector as YAML, one entry per line; equal vectors give equal text.
 
     Raises:
         RegattaError: a value is not a finite number, which files cannot hold.
@@ -135,7 +135,7 @@ def vector_text(vector: SystemVector | ApplicationVector) -> str:
 
 
 def write_vector(vector: SystemVector | ApplicationVector, path: Path) -> None:
-    """Write the file of a vector atomically. `read_vector` returns an equal vector, with ends of intervals within the possible values.
+    """Write a vector atomically. `read_vector` returns an equal one, with ends within the possible values.
 
     Raises:
         SpecError: the vector could not be read again, such as one with a cost below 0.

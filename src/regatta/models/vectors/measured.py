@@ -1,4 +1,4 @@
-"""Compute the system vectors of an experiment: the cost of each primitive on each host under each configuration."""
+"""Compute the system vectors of an experiment: the cost of each primitive in each place."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from regatta.store.database import Progress, open_database
 #: the runtime of compiled programs
 NATIVE = "native"
 MEDIAN = "median"
-#: key in a system's provenance: share of the elapsed time of its costs that the measured process had the processor
+#: key in a system's provenance: share of the elapsed time of its costs that the measured process had the
+#: processor
 PROCESSOR_SHARE = "processor_share"
 #: a line with a larger relative residual is reported
 FAR = 0.1
@@ -70,18 +71,19 @@ def system_vectors(
 ) -> tuple[list[SystemVector], list[str]]:
     """Compute the system vectors of an experiment from its records.
 
-    A system is a host with one configuration and heap: the place of all its benchmarks. A primitive without its series is
-    omitted, and the reason is reported. Costs are in ns.
+    A system is a host with one configuration and heap: the place of all its benchmarks. A primitive without
+    its series is omitted, and the reason is reported. Costs are in ns.
 
     Args:
         experiment_dir: `results/<experiment>`, planned and measured.
         table: from `regatta.models.vectors.primitives.read_primitives`.
-        summary: of the repetitions of one invocation: `median`, `mean`, or `trimmed:10` (10 % dropped at each end).
+        summary: of the repetitions of one invocation: `median`, `mean`, or `trimmed:10` (10 % dropped at each
+            end).
         progress: receives the progress of the database build.
 
     Returns:
-        Systems that have at least one primitive, in the order of the plan, and sentences about omitted primitives and about
-        lines with residuals above 10 %.
+        Systems that have at least one primitive, in the order of the plan, and sentences about omitted
+        primitives and about lines with residuals above 10 %.
 
     Raises:
         SpecError: unknown summary.
@@ -112,9 +114,10 @@ def system_vectors(
 
 
 def system_names(systems: Sequence[Place]) -> list[str]:
-    """Return unique names for the systems of an experiment: the host, and the parts that differ from the default.
+    """Return unique names for systems of an experiment: the host, and the parts that differ from the default.
 
-    Host `n1` with modifier `quiet` and host `n1-quiet` without modifiers would both be `n1-quiet`: these get their whole names.
+    Host `n1` with modifier `quiet` and host `n1-quiet` without modifiers would both be `n1-quiet`: these get
+    their whole names.
     """
     names = [_short_name(one) for one in systems]
     times = Counter(names)
@@ -217,16 +220,17 @@ class _System:
                 self.fits[name] = fitted
                 if fitted.worst > FAR:
                     self.told.append(
-                        f"{name}: the linear fit deviates by {100 * fitted.worst:.0f} % at {rule.cost.arguments[0]}="
-                        f"{fitted.worst_at:g}; try `cost: {{piecewise: ...}}`"
+                        f"{name}: the linear fit deviates by {100 * fitted.worst:.0f} % at "
+                        f"{rule.cost.arguments[0]}={fitted.worst_at:g}; try `cost: {{piecewise: ...}}`"
                     )
 
     def _invocations(
         self, rule: PrimitiveRule, series: Sequence[_Series]
     ) -> tuple[list[Points], dict[tuple[float, ...], float]]:
-        """Return the points of each invocation that has all of them, and the limits of points that were too cheap for a number.
+        """Return the points of each complete invocation, and the limits of points too cheap for a number.
 
-        If only some repetitions of an invocation have a number, the invocation has a limit: its number, if that is higher.
+        If only some repetitions of an invocation have a number, the invocation has a limit: its number, if
+        that is higher.
         """
         where, chosen = _chosen(rule.series, rule.series, series)
         points: dict[str, dict[tuple[float, ...], float]] = {}
@@ -266,7 +270,8 @@ class _System:
             problem = error.problems[0]
             reason = f"no measured {rule.user_share.metric} of {name}"
             self.told.append(
-                f"unknown user share of {name}: {problem.where}: expected {problem.expected}, got {problem.got}"
+                f"unknown user share of {name}: {problem.where}: expected {problem.expected}, got "
+                f"{problem.got}"
             )
             return Value(math.nan, reason=reason)
         shares: dict[str, list[float]] = {}
@@ -280,7 +285,7 @@ class _System:
 
 
 def _processor_share(series: Sequence[_Series]) -> float:
-    """Return the median over invocations of the processor time of a process divided by the time of its operations."""
+    """Return the median over invocations of processor time divided by the time of the operations."""
     found: list[float] = []
     taken = {
         (each.label, *sorted(each.parameters.items())): each for each in series if each.metric == _ELAPSED
@@ -314,7 +319,10 @@ def _chosen(
 
 
 def _at(where: str, rule: PrimitiveRule, series: _Series) -> tuple[float, ...]:
-    """Return the values of the cost's arguments. Other unchosen parameters would make the series ambiguous."""
+    """Return the values of the cost's arguments.
+
+    Other unchosen parameters would make the series ambiguous.
+    """
     values = []
     for name in rule.cost.arguments:
         value = series.parameters.get(name)

@@ -1,8 +1,8 @@
-"""A sum that tracks its uncertain sources, so that its interval, differences and ratios account for shared errors.
+"""A sum that tracks its uncertain sources, so that its interval and ratios account for shared errors.
 
-Source: `regatta.stats.mover`; for ratios A. Donner and G. Y. Zou, "Closed-form confidence intervals for functions of the
-normal mean and standard deviation", Statistical Methods in Medical Research 21 (2012) 347-359, whose limits are the ratios
-at which the interval of `a - r b` ends at 0.
+Source: `regatta.stats.mover`; for ratios A. Donner and G. Y. Zou, "Closed-form confidence intervals for
+functions of the normal mean and standard deviation", Statistical Methods in Medical Research 21 (2012)
+347-359, whose limits are the ratios at which the interval of `a - r b` ends at 0.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ UNBOUNDED = "the interval of the divisor contains 0"
 class Sum:
     """A value, and its sensitivity to each uncertain source.
 
-    `terms`: source -> (slope, below, above). The slope is the derivative by that source, whose interval reaches from
-    `below` under its value to `above` over it. A source that occurs several times has one term, whose slope is the sum:
-    its error moves all occurrences together. Exact numbers have no term.
+    `terms`: source -> (slope, below, above). The slope is the derivative by that source, whose interval
+    reaches from `below` under its value to `above` over it. A source that occurs several times has one term,
+    whose slope is the sum: its error moves all occurrences together. Exact numbers have no term.
     """
 
     value: float
@@ -68,7 +68,7 @@ class Sum:
         return self.plus(other.times(-1.0))
 
     def interval(self) -> Value:
-        """Return the MOVER interval: on each side the square root of the sum of squares of the effect of each source."""
+        """Return the MOVER interval: on each side the root of the sum of squares of each source's effect."""
         low, high = distances(
             (slope * below, slope * above) if slope > 0.0 else (slope * above, slope * below)
             for slope, below, above in self.terms.values()
@@ -80,7 +80,7 @@ class Sum:
 
 
 def _slope_by(source: tuple[float, float, float], term: tuple[float, float, float]) -> float:
-    """Return the slope of a term by a source that may be a multiple of the same number, such as a changed cost."""
+    """Return the slope of a term by a source that may be a multiple of the same number (a changed cost)."""
     width = source[1] + source[2]
     return term[0] * ((term[1] + term[2]) / width if width > 0.0 else 1.0)
 
@@ -113,8 +113,8 @@ def positive(found: Value) -> Value:
 def ratio(above: Sum, under: Sum) -> Value:
     """Return `above / under` with the interval of all r for which that of `above - r under` contains 0.
 
-    Common sources act on the difference. So the interval of the ratio contains 1 exactly if that of the difference
-    contains 0. The high end is NaN if the interval of `under` contains 0.
+    Common sources act on the difference. So the interval of the ratio contains 1 exactly if that of the
+    difference contains 0. The high end is NaN if the interval of `under` contains 0.
     """
     if not (math.isfinite(above.value) and math.isfinite(under.value)):
         return Value(math.nan, reason=above.reason or under.reason or "no value")
@@ -175,10 +175,10 @@ V = TypeVar("V", ApplicationVector, SystemVector)
 def at_level(vector: V, level: float) -> V:
     """Return the vector with intervals of another level.
 
-    The length of each side scales with Student's quantile at the new level (with n - 1 degrees of freedom if n is known, else
-    that of the normal distribution). This is exact for intervals computed in that way, and approximate for those of medians.
-    Costs, counts and times are clipped at 0, shares at 0 and 1. An end that was clipped stays: its original is unknown.
-    Levels are from 0.5 to 0.9999.
+    The length of each side scales with Student's quantile at the new level (with n - 1 degrees of freedom if
+    n is known, else that of the normal distribution). This is exact for intervals computed in that way, and
+    approximate for those of medians. Costs, counts and times are clipped at 0, shares at 0 and 1. An end that
+    was clipped stays: its original is unknown. Levels are from 0.5 to 0.9999.
     """
     if vector.level == level:
         return vector
