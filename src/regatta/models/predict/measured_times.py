@@ -16,7 +16,8 @@ from regatta.answers.spine.samples import load_samples
 from regatta.answers.spine.words import listed
 from regatta.host.units import UNITS
 from regatta.host.values.benchmark_label import LabelParts, parts_of_label
-from regatta.host.values.cell import NO_MODIFIERS, heap_text
+from regatta.host.values.cell import NO_MODIFIERS
+from regatta.models.vectors.measured import heap_name
 from regatta.models.vectors.values import Measured, SystemVector, Value
 from regatta.stats.ratios import welch_log_ratio
 from regatta.store.database import Progress, open_database
@@ -122,12 +123,8 @@ class MeasuredCell:
         names = {place.configuration, place.modifiers}
         if place.modifiers in ("", NO_MODIFIERS):
             names |= {"", NO_MODIFIERS}
-        heaps = ("", heap_text(place.heap.factor, place.heap.mib))
-        return (
-            told.get("host", "") == place.host
-            and told.get("configuration", "") in names
-            and told.get("heap", "") in heaps
-        )
+        host, configuration, heap = (told.get(key, "") for key in ("host", "configuration", "heap"))
+        return host == place.host and configuration in names and heap in ("", heap_name(place))
 
     def of(self, what: str) -> CellAnswer | None:
         """Return the series of a key of `METRICS`."""
@@ -233,7 +230,7 @@ def in_ns(cell: CellAnswer) -> Value:
 
 
 def _where(place: Place, with_heap: bool) -> str:
-    heap = heap_text(place.heap.factor, place.heap.mib) if with_heap else ""
+    heap = heap_name(place) if with_heap else ""
     return " ".join(filter(None, (place.host, place.configuration, heap)))
 
 

@@ -107,8 +107,7 @@ class Request:
     level: float | None = None
     #: a suite whose geometric mean is a rival prediction of ratios; "": none
     score: str = ""
-    #: a suite whose benchmarks scale the applications' own code, in place of the costs of `user_work`; "":
-    #: none
+    #: a suite whose benchmarks scale the applications' own code, in place of `user_work`; "": none
     own_code: str = ""
 
     @property
@@ -183,10 +182,8 @@ class _Forecaster:
         speed_ups = tuple(
             self._speed_up(one, source) for one in self.request.replaced for source in self.request.systems
         )
-        costs = (Change(primitive, one.text) for primitive, one in self.request.changes.items())
-        counts = (
-            Change(primitive, one.text, "count") for primitive, one in self.request.count_changes.items()
-        )
+        costs = (Change(name, one.text) for name, one in self.request.changes.items())
+        counts = (Change(name, one.text, "count") for name, one in self.request.count_changes.items())
         found = Forecast(applications, self.level, (*costs, *counts), speed_ups)
         return replace(found, sentences=sentences_of(found), warnings=warnings_of(found))
 
@@ -263,11 +260,8 @@ class _Forecaster:
     ) -> tuple[str, ...]:
         if application.user_time is None or traced is None:
             return ()
-        return tuple(
-            name
-            for name, system in systems.items()
-            if name != traced.name and not brings_user_time(system, traced)
-        )
+        others = {name: system for name, system in systems.items() if name != traced.name}
+        return tuple(name for name, system in others.items() if not brings_user_time(system, traced))
 
     def _system(
         self,
@@ -396,18 +390,15 @@ class _Forecaster:
 
     @staticmethod
     def _savings(
-        application: ApplicationVector,
-        systems: Mapping[str, SystemVector],
-        rows: Sequence[SystemForecast],
+        application: ApplicationVector, systems: Mapping[str, SystemVector], rows: Sequence[SystemForecast]
     ) -> dict[str, tuple[Saving, ...]]:
         whole = {row.system: row.elapsed.value for row in rows}
-        return {
-            name: what_if.optimise(
-                application, system, whole[name], [one for one in systems.values() if one is not system]
-            )
-            for name, system in systems.items()
-            if whole[name] > 0
-        }
+        found = {}
+        for name, system in systems.items():
+            if whole[name] > 0:
+                others = [one for one in systems.values() if one is not system]
+                found[name] = what_if.optimise(application, system, whole[name], others)
+        return found
 
     def _speed_up(self, one: Replaced, source: SystemSource) -> SpeedUp:
         before, after = self._measured(one.before, source), self._measured(one.after, source)

@@ -107,7 +107,7 @@ def _accuracy(one: ApplicationForecast) -> list[str]:
     """Summarize rank, ratio and time: each is harder to predict than the previous one."""
     parts = []
     if found := accuracy_of(one.pairs):
-        parts += [_ranks(found), f"ratios: {_errors(found)}"]
+        parts.append(_pairs(found))
     if off := [system.ratios["elapsed"].value for system in one.systems if "elapsed" in system.ratios]:
         parts.append(f"elapsed times: {_off(off)}")
     if explained := sorted(100 * system.explained for system in one.systems if system.explained > 0):
@@ -116,9 +116,8 @@ def _accuracy(one: ApplicationForecast) -> list[str]:
     sentences = [f"{name}, predicted compared with measured: {'; '.join(parts)}"] if parts else []
     if score := accuracy_of_score(one.pairs):
         benchmarks = listed(list(one.score_of))
-        sentences.append(
-            f"{name}, by the geometric mean of {one.score} ({benchmarks}) instead: {_ranks(score)}; ratios: {_errors(score)}"
-        )
+        mean = f"the geometric mean of {one.score} ({benchmarks})"
+        sentences.append(f"{name}, by {mean} instead: {_pairs(score)}")
     return sentences
 
 
@@ -128,27 +127,21 @@ def _all_together(forecast: Forecast) -> list[str]:
     found = accuracy_of(pairs)
     if found is None or len(forecast.applications) < 2:
         return []
-    sentences = [f"all {len(forecast.applications)} applications: {_ranks(found)}; ratios: {_errors(found)}"]
+    sentences = [f"all {len(forecast.applications)} applications: {_pairs(found)}"]
     if score := accuracy_of_score(pairs):
         suite = forecast.applications[0].score
-        sentences.append(
-            f"all by the geometric mean of {suite} instead: {_ranks(score)}; ratios: {_errors(score)}"
-        )
+        sentences.append(f"all by the geometric mean of {suite} instead: {_pairs(score)}")
     return sentences
 
 
-def _ranks(found: Accuracy) -> str:
+def _pairs(found: Accuracy) -> str:
+    """Format `rank of pairs: 3 right; ratios: error 6.1 % (median), 12 % (90th percentile), ...`."""
     counts = [f"{found.verdicts[verdict]} {verdict}" for verdict in _VERDICTS if found.verdicts.get(verdict)]
-    return f"rank of pairs: {', '.join(counts)}"
-
-
-def _errors(found: Accuracy) -> str:
-    """Format `error 6.1 % (median), 12 % (90th percentile), 13 of 15 intervals contain the measured ratio`."""
     median, high = (f"{show_brief(100.0 * error, 2)} %" for error in (found.median_error, found.high_error))
     text = f"error {median}" if found.pairs == 1 else f"error {median} (median), {high} (90th percentile)"
     if found.with_interval:
         text += f", {found.contained} of {found.with_interval} intervals contain the measured ratio"
-    return text
+    return f"rank of pairs: {', '.join(counts)}; ratios: {text}"
 
 
 def _off(ratios: Iterable[float]) -> str:

@@ -121,17 +121,18 @@ def system_names(systems: Sequence[Place]) -> list[str]:
     """
     names = [_short_name(one) for one in systems]
     times = Counter(names)
-    whole = (" ".join(filter(None, (one.host, one.configuration, _heap(one)))) for one in systems)
+    whole = (" ".join(filter(None, (one.host, one.configuration, heap_name(one)))) for one in systems)
     return [name if times[name] == 1 else other for name, other in zip(names, whole, strict=True)]
 
 
 def _short_name(place: Place) -> str:
     runtime = "" if place.runtime == NATIVE else place.runtime
     modifiers = "" if place.modifiers == NO_MODIFIERS else place.modifiers
-    return "-".join(filter(None, (place.host, runtime, place.collector, modifiers, _heap(place))))
+    return "-".join(filter(None, (place.host, runtime, place.collector, modifiers, heap_name(place))))
 
 
-def _heap(place: Place) -> str:
+def heap_name(place: Place) -> str:
+    """Return the heap of a place as vectors name it: `2x`, `64MiB`; "" for none."""
     return heap_text(place.heap.factor, place.heap.mib)
 
 
@@ -367,7 +368,7 @@ def _provenance(
         "platform": place.platform,
         "configuration": place.configuration,
         "runtime": "" if place.runtime == NATIVE else place.runtime,
-        "heap": _heap(place),
+        "heap": heap_name(place),
         "fingerprint": fingerprint_of(facts.hosts.get(place.host, {})),
         "summary": summary,
         "primitives": table.source,
