@@ -95,8 +95,7 @@ def _traces(applications: Sequence[str]) -> dict[str, Operations]:
     for text in applications:
         benchmark, _, folder = text.rpartition("=")
         if not benchmark or not folder or benchmark in found:
-            raise SpecError(
-                [Problem("APP", "SUITE/BENCHMARK=TRACE, each benchmark once, such as files/tar=tar.files", text)]
-            )  # fmt: skip
+            expected = "SUITE/BENCHMARK=TRACE, each benchmark once, such as files/tar=tar.files"
+            raise SpecError([Problem("APP", expected, text)])
         found[benchmark] = read_operations(Path(folder))
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -76,8 +77,8 @@ def sentences(found: FileForecast) -> list[str]:
 
 
 def _verdicts(orders: Sequence[Order]) -> str:
-    verdicts = [one.verdict for one in orders]
-    return ", ".join(f"{verdicts.count(one)} {one}" for one in ("right", "wrong", "open", "same") if one in verdicts)  # fmt: skip
+    counts = Counter(one.verdict for one in orders)
+    return ", ".join(f"{counts[one]} {one}" for one in ("right", "wrong", "open", "same") if counts[one])
 
 
 def file_sections(found: FileForecast) -> list[Section]:
@@ -92,10 +93,11 @@ def file_sections(found: FileForecast) -> list[Section]:
         for benchmark, host in programs
     ]
     times = Section("times", "Predicted and measured times", WORDS, found.notes, [times_table(found)], groups)
-    disks = Section(
-        "disks", "Order of disks", "Without a limit of memory. open: the prediction cannot tell them apart. "
-        "same: no difference shown in the measurements.", tables=[orders_table(found)],
-    )  # fmt: skip
+    words = (
+        "Without a limit of memory. open: the prediction cannot tell them apart. same: no difference shown in the "
+        "measurements."
+    )
+    disks = Section("disks", "Order of disks", words, tables=[orders_table(found)])
     return [times, disks] if found.orders else [times]
 
 
@@ -105,6 +107,7 @@ def _figure(times: Sequence[FileTime]) -> Figure:
     for look, name, move in ((_MEASURED, "measured", -0.08), (_PREDICTED, "predicted", 0.08)):
         values: list[Value] = [getattr(one, name) for one in times]
         shown = [(at, one) for at, one in enumerate(values) if math.isfinite(one.value)]
+        texts = [hover(f"{name} {_ms(one.value)} ms", names[at], show_ends(one, _ms)) for at, one in shown]
         traces.append(
             {
                 "type": "scatter", "mode": "markers", "x": [at + move for at, _ in shown],
@@ -114,8 +117,7 @@ def _figure(times: Sequence[FileTime]) -> Figure:
                     "array": [_far(one.high - one.value) for _, one in shown],
                     "arrayminus": [_far(one.value - one.low) for _, one in shown],
                 },
-                "hovertext": [hover(f"{name} {_ms(one.value)} ms", names[at], show_ends(one, _ms)) for at, one in shown],
-                "hoverinfo": "text", "marker": {"size": 8, "color": look.colour, "symbol": look.mark},
+                "hovertext": texts, "hoverinfo": "text", "marker": {"size": 8, "color": look.colour, "symbol": look.mark},
             }
         )  # fmt: skip
     x = axis("", tickvals=list(range(len(names))), ticktext=names, range=[-0.5, len(names) - 0.5])
@@ -129,16 +131,17 @@ def as_document(found: FileForecast) -> dict[str, Any]:
         "notes": list(found.notes),
         "times": [
             {
-                "benchmark": one.benchmark, "host": one.host, "disk": one.disk, "memory_mib": one.memory_mib, "base": one.base,
-                "predicted": _value(one.predicted), "measured": _value(one.measured), "error": _finite(one.error),
+                "benchmark": one.benchmark, "host": one.host, "disk": one.disk, "memory_mib": one.memory_mib,
+                "base": one.base, "predicted": _value(one.predicted), "measured": _value(one.measured),
+                "error": _finite(one.error),
                 "counts": one.counts.vector(),
             }
             for one in found.times
         ],
         "orders": [
             {
-                "benchmark": one.benchmark, "host": one.host, "disks": list(one.disks), "predicted": _value(one.predicted),
-                "measured": _value(one.measured), "verdict": one.verdict,
+                "benchmark": one.benchmark, "host": one.host, "disks": list(one.disks),
+                "predicted": _value(one.predicted), "measured": _value(one.measured), "verdict": one.verdict,
             }
             for one in found.orders
         ],
@@ -146,7 +149,8 @@ def as_document(found: FileForecast) -> dict[str, Any]:
 
 
 def _value(one: Value) -> dict[str, float | str | None]:
-    return {"value": _finite(one.value), "low": _finite(one.low), "high": _finite(one.high), "reason": one.reason}  # fmt: skip
+    numbers = {name: _finite(getattr(one, name)) for name in ("value", "low", "high")}
+    return {**numbers, "reason": one.reason}
 
 
 def _finite(value: float) -> float | None:

@@ -157,8 +157,8 @@ def forecast_files(
         SpecError: a benchmark or a cost is missing.
         StoreError: the experiment cannot be read.
     """
-    used = replace(table, primitives={name: table.primitives[name] for name in USED if name in table.primitives})  # fmt: skip
-    vectors, told = system_vectors(experiment_dir, used, progress=progress)
+    used = {name: table.primitives[name] for name in USED if name in table.primitives}
+    vectors, told = system_vectors(experiment_dir, replace(table, primitives=used), progress=progress)
     facts = read_facts(experiment_dir)
     with open_database(experiment_dir, progress) as connection:
         answers = cell_answers(load_samples(connection, facts.steady), facts, REGATTA)
@@ -168,24 +168,19 @@ def forecast_files(
     orders: list[Order] = []
     for benchmark, operations in traces.items():
         wanted = RequestedBenchmark.of(benchmark)
-        found = [
-            one
-            for one in answers
-            if one.metric == "elapsed" and wanted.fits(parts_of_label(one.place.benchmark))
-        ]
+        elapsed = [one for one in answers if one.metric == "elapsed"]
+        found = [one for one in elapsed if wanted.fits(parts_of_label(one.place.benchmark))]
         if not found:
-            raise SpecError(
-                [Problem("APP", "a benchmark of the experiment with the metric elapsed", benchmark)]
-            )
+            raise _refusal("APP", "a benchmark of the experiment with the metric elapsed", benchmark)
         labels = list(dict.fromkeys(one.place.benchmark for one in found))
         if len(labels) > 1:
-            raise SpecError([Problem("APP", "one benchmark", listed(labels), "add its size or parameters: files/tar mib=64")])  # fmt: skip
+            fix = "add its size or parameters: files/tar mib=64"
+            raise _refusal("APP", "one benchmark", listed(labels), fix)
         for host in dict.fromkeys(one.place.host for one in found):
-            more = _Program(benchmark, operations, costs, places).on(
-                [one for one in found if one.place.host == host]
-            )
-            times += more[0]
-            orders += more[1]
+            program = _Program(benchmark, operations, costs, places)
+            more, pairs = program.on([one for one in found if one.place.host == host])
+            times += more
+            orders += pairs
     # With less memory, the costs are those of the same disk without a limit.
     notes = tuple(sentence for sentence in told if ": no series of " not in sentence)
     return FileForecast(facts.name, tuple(times), tuple(orders), notes)
@@ -239,15 +234,17 @@ class _Program:
         base = next((one for one in found if one.place.modifiers == NO_MODIFIERS), None)
         reason = base.estimate.inconclusive if base else "not planned"
         if base is None or reason:
-            raise SpecError(
-                [Problem(self.benchmark, "its time without modifiers", reason, "measure it again")]
-            )
+            raise _refusal(self.benchmark, "its time without modifiers", reason, "measure it again")
         host = base.place.host
         place = self.places[host, NO_MODIFIERS]
         if place.memory_mib is not None:
-            raise SpecError([Problem(self.benchmark, "no limit of memory without modifiers", f"{place.memory_mib} MiB")])  # fmt: skip
-        names = {self.places[host, one.place.modifiers].disk: one.place.modifiers for one in reversed(found)
-                 if self.places[host, one.place.modifiers].memory_mib is None}  # fmt: skip
+            got = f"{place.memory_mib} MiB"
+            raise _refusal(self.benchmark, "no limit of memory without modifiers", got)
+        names = {}
+        for one in reversed(found):
+            where = self.places[host, one.place.modifiers]
+            if where.memory_mib is None:
+                names[where.disk] = one.place.modifiers
         rest = uncertain(in_ns(base), ("measured", host)).minus(self._misses(host, place)[0])
         times, sums, unlimited = [], {}, {}
         for one in found:
@@ -255,16 +252,17 @@ class _Program:
             disk = names.get(where.disk, one.place.modifiers)
             misses, counts = self._misses(host, where)
             predicted = rest.plus(misses)
-            is_base = one is base
-            shown = in_ns(base) if is_base else positive(predicted.interval())
-            times.append(FileTime(self.benchmark, host, disk, where.memory_mib, counts, shown, in_ns(one), is_base))  # fmt: skip
+            shown = in_ns(base) if one is base else positive(predicted.interval())
+            told = FileTime(
+                self.benchmark, host, disk, where.memory_mib, counts, shown, in_ns(one), one is base
+            )
+            times.append(told)
             if where.memory_mib is None:
                 sums[disk], unlimited[disk] = predicted, one
-        level = base.estimate.level
-        orders = [
-            Order(self.benchmark, host, (a, b), ratio(sums[a], sums[b]), measured_ratio(unlimited[a], unlimited[b], level))
-            for a, b in combinations(sums, 2)
-        ]  # fmt: skip
+        orders = []
+        for a, b in combinations(sums, 2):
+            measured = measured_ratio(unlimited[a], unlimited[b], base.estimate.level)
+            orders.append(Order(self.benchmark, host, (a, b), ratio(sums[a], sums[b]), measured))
         return times, orders
 
     def _misses(self, host: str, place: _Storage) -> tuple[Sum, CacheCounts]:
@@ -272,7 +270,8 @@ class _Program:
         system = self.costs.get((host, place.disk))
         missing = [name for name in NEEDED if system is None or name not in system.primitives]
         if system is None or missing:
-            raise SpecError([Problem(f"{host}: {place.disk}", f"costs of {', '.join(missing)}", "none", "measure lm/lat_uncached there in the same experiment")])  # fmt: skip
+            fix = "measure lm/lat_uncached there in the same experiment"
+            raise _refusal(f"{host}: {place.disk}", f"costs of {', '.join(missing)}", "none", fix)
         told = self.operations.facts.read_ahead_kib
         ahead = told if told >= 0 else DEFAULT_READ_AHEAD_KIB
         settings = CacheSettings(None, read_ahead_pages=ahead * 1024 // PAGE_BYTES)
@@ -284,6 +283,10 @@ class _Program:
         )
         vector = counts_vector(self.benchmark, counts, [*NEEDED, *everywhere])
         return total(replace(vector, name=f"{self.benchmark} {place.memory_mib}"), system), counts
+
+
+def _refusal(where: str, expected: str, got: str, fix: str = "") -> SpecError:
+    return SpecError([Problem(where, expected, got, fix)])
 
 
 def _sign(one: Value) -> int:
