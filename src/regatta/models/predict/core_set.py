@@ -143,28 +143,26 @@ def core_set(
     core = _smallest([primitive for primitive in order if means[primitive] > 0.0], shares, share)
     order.sort(key=lambda primitive: primitive not in core)
     calls = _calls(row for found in predictions.values() for row in found.contributions)
-    ranked = tuple(
-        RankedPrimitive(
-            primitive, primitive in core, means[primitive],
-            math.fsum(means[other] for other in order[: at + 1]), shares[primitive], calls[primitive],
+    ranked = []
+    for at, primitive in enumerate(order):
+        sums = (means[primitive], math.fsum(means[other] for other in order[: at + 1]))
+        ranked.append(
+            RankedPrimitive(primitive, primitive in core, *sums, shares[primitive], calls[primitive])
         )
-        for at, primitive in enumerate(order)
-    )  # fmt: skip
+    ranked_applications = []
+    for one in applications:
+        name, per = one.vector.name, one.vector.per
+        explained = math.fsum(shares[primitive][name] for primitive in core)
+        without_rule = (_share_without_rule(one), _counted_as(one.vector))
+        ranked_applications.append(RankedApplication(name, per, totals[name], explained, *without_rule))
     return CoreSet(
         system.name,
         share,
-        tuple(
-            RankedApplication(
-                one.vector.name, one.vector.per, totals[one.vector.name],
-                math.fsum(shares[primitive][one.vector.name] for primitive in core),
-                _share_without_rule(one), _counted_as(one.vector),
-            )
-            for one in applications
-        ),
-        ranked,
+        tuple(ranked_applications),
+        tuple(ranked),
         _counts({name: _of_missing(found.contributions) for name, found in predictions.items()}),
         _counts({one.vector.name: _without_rule(one) for one in applications}),
-    )  # fmt: skip
+    )
 
 
 def _times(rows: Iterable[Contribution]) -> dict[str, float]:
@@ -192,10 +190,9 @@ def _smallest(order: Sequence[str], shares: Mapping[str, Mapping[str, float]], s
     matrix = np.array([list(shares[primitive].values()) for primitive in order]).T
     # All ranks together add less than one primitive.
     costs = 1.0 + np.arange(len(order)) / len(order) ** 2
-    found = milp(
-        costs, integrality=np.ones(len(order)), bounds=Bounds(0, 1), constraints=LinearConstraint(matrix, lb=share),
-        options={"mip_rel_gap": 0.0},
-    )  # fmt: skip
+    constraints, exact = LinearConstraint(matrix, lb=share), {"mip_rel_gap": 0.0}
+    whole = np.ones(len(order))
+    found = milp(costs, integrality=whole, bounds=Bounds(0, 1), constraints=constraints, options=exact)
     return {primitive for primitive, chosen in zip(order, found.x, strict=True) if chosen > 0.5}
 
 

@@ -166,16 +166,12 @@ def _savings(forecast: Forecast) -> Section:
 
 
 def _vectors(forecast: Forecast) -> Section:
-    rows = []
-    for one in forecast.applications:
-        provenance = one.application.provenance
-        rows.append(("application", one.application.name, _facts(provenance)))
+    vectors = [one.application for one in forecast.applications]
     systems = {system.system: system for one in forecast.applications for system in one.systems}
+    rows = [("application", one.name, _facts(one.provenance)) for one in vectors]
     rows += [("system", name, _facts(system.provenance)) for name, system in systems.items()]
-    return Section(
-        "vectors", "Vectors", "Provenance of each vector.",
-        tables=[Table("", ("kind", "name", "provenance"), rows)],
-    )  # fmt: skip
+    table = Table("", ("kind", "name", "provenance"), rows)
+    return Section("vectors", "Vectors", "Provenance of each vector.", tables=[table])
 
 
 def _facts(provenance: Mapping[str, str]) -> str:

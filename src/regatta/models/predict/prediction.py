@@ -96,11 +96,8 @@ def uses(application: ApplicationVector, system: SystemVector) -> list[Use]:
 
 def missing_of(found: Iterable[Use]) -> tuple[str, ...]:
     """Return the primitives with a count but without a cost on the system, each once."""
-    return tuple(
-        dict.fromkeys(
-            use.count.primitive for use in found if use.primitive is None and not use.counts_nothing
-        )
-    )
+    without = (use.count.primitive for use in found if use.primitive is None and not use.counts_nothing)
+    return tuple(dict.fromkeys(without))
 
 
 def total(application: ApplicationVector, system: SystemVector, part: Part = "time") -> Sum:
@@ -181,16 +178,12 @@ def predict(application: ApplicationVector, system: SystemVector) -> Prediction:
     """
     found = uses(application, system)
     level = common_level(application, system)
-    parts: dict[Part, Value] = {
-        part: positive(total_of(found, application.name, system.name, part).interval())
-        for part in ("time", "kernel", "user")
-    }
-    whole = parts["time"].value
-    rows = tuple(_contribution(use, application.name, system.name, whole) for use in found)
-    return Prediction(
-        application.name, system.name, application.per, "ns", level,
-        parts["time"], parts["kernel"], parts["user"], rows, missing_of(found),
-    )  # fmt: skip
+    parts: tuple[Part, ...] = ("time", "kernel", "user")
+    sums = (total_of(found, application.name, system.name, part) for part in parts)
+    time, kernel, user = (positive(one.interval()) for one in sums)
+    rows = tuple(_contribution(use, application.name, system.name, time.value) for use in found)
+    names = (application.name, system.name, application.per)
+    return Prediction(*names, "ns", level, time, kernel, user, rows, missing_of(found))
 
 
 def _contribution(use: Use, application: str, system: str, whole: float) -> Contribution:
@@ -207,11 +200,8 @@ def _contribution(use: Use, application: str, system: str, whole: float) -> Cont
         time = positive(total_of([use], application, system).interval())
         user = time.value * primitive.user_share.value
     share = 0.0 if time.value == 0.0 else time.value / whole if whole else math.nan
-    unit = primitive.unit if primitive is not None else ""
-    return Contribution(
-        count.primitive, unit, _shown_arguments(count), cost, count.count, time, share, user,
-        count.stands_for, count.rule,
-    )  # fmt: skip
+    what = (count.primitive, primitive.unit if primitive is not None else "", _shown_arguments(count))
+    return Contribution(*what, cost, count.count, time, share, user, count.stands_for, count.rule)
 
 
 def _shown_arguments(count: Count) -> dict[str, float]:
@@ -222,11 +212,11 @@ def _shown_arguments(count: Count) -> dict[str, float]:
     names = dict.fromkeys(name for part in count.distribution for name in part.arguments)
     if not shares:
         return {}
-    return {
-        name: math.fsum(part.share * part.arguments.get(name, math.nan) for part in count.distribution)
-        / shares
-        for name in names
-    }
+    found = {}
+    for name in names:
+        parts = (part.share * part.arguments.get(name, math.nan) for part in count.distribution)
+        found[name] = math.fsum(parts) / shares
+    return found
 
 
 def check_units(applications: Iterable[ApplicationVector], systems: Iterable[SystemVector]) -> None:
@@ -242,10 +232,9 @@ def check_units(applications: Iterable[ApplicationVector], systems: Iterable[Sys
             other = first.setdefault(name, system)
             units = [one.primitives[name].unit for one in (other, system)]
             if units[0] != units[1]:
-                raise RegattaError(
-                    f"systems {other.name} and {system.name}", f"one unit of {name} on both",
-                    " and ".join(units), "make both vectors with the same table of primitives",
-                )  # fmt: skip
+                where, expected = f"systems {other.name} and {system.name}", f"one unit of {name} on both"
+                fix = "make both vectors with the same table of primitives"
+                raise RegattaError(where, expected, " and ".join(units), fix)
 
 
 def has_intervals(vector: ApplicationVector | SystemVector) -> bool:
@@ -268,11 +257,9 @@ def common_level(*vectors: ApplicationVector | SystemVector) -> float:
     """
     if len({vector.level for vector in vectors}) == 1:
         return vectors[0].level
-    uncertain = [vector for vector in vectors if has_intervals(vector)] or list(vectors[:1])
-    for other in uncertain[1:]:
-        if other.level != uncertain[0].level:
-            raise RegattaError(
-                f"vectors {uncertain[0].name} and {other.name}", f"one level ({uncertain[0].level:g})",
-                f"{other.level:g}", "make both vectors with the same level",
-            )  # fmt: skip
-    return uncertain[0].level
+    first, *others = [vector for vector in vectors if has_intervals(vector)] or vectors[:1]
+    for other in others:
+        if other.level != first.level:
+            where, expected = f"vectors {first.name} and {other.name}", f"one level ({first.level:g})"
+            raise RegattaError(where, expected, f"{other.level:g}", "make both vectors with the same level")
+    return first.level

@@ -290,11 +290,10 @@ class _Forecaster:
             predicted = {"elapsed": elapsed, "kernel": kernel, "user": unlike if unlike.reason else user}
             ratios = _ratios(predicted, measured, application)
             covered, warning = coverage(kernel, measured.kernel)
-        return SystemForecast(
-            system.name, system.provenance, prediction, elapsed, user, measured,
-            cell if isinstance(cell, str) else "", ratios,
-            covered, warning, beyond(application, system),
-        )  # fmt: skip
+        unmeasured = cell if isinstance(cell, str) else ""
+        predictions = (system.name, system.provenance, prediction, elapsed, user)
+        used = beyond(application, system)
+        return SystemForecast(*predictions, measured, unmeasured, ratios, covered, warning, used)
 
     def _held(
         self,
@@ -425,10 +424,9 @@ class _Forecaster:
                 measured = measured_ratio(before.series_of("elapsed"), after.series_of("elapsed"), self.level)
             else:
                 reason = "elapsed times of both are not available"
-        return SpeedUp(
-            system.name, one.before.vector.name, one.after.vector.name, one.names,
-            found.kernel, found.user_stays, found.own_user, found.user, measured, reason,
-        )  # fmt: skip
+        names = (system.name, one.before.vector.name, one.after.vector.name, one.names)
+        predicted = (found.kernel, found.user_stays, found.own_user, found.user)
+        return SpeedUp(*names, *predicted, measured, reason)
 
 
 def _ratios(

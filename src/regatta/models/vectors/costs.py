@@ -142,9 +142,8 @@ def _argument(name: str, arguments: Mapping[str, float], where: str) -> float:
     if math.isfinite(value):
         return value
     given = ", ".join(f"{known}={arguments[known]:g}" for known in arguments) or "no argument"
-    raise RegattaError(
-        where or "cost", f"a finite number for the argument `{name}`", given, f"give `{name}` with the count"
-    )
+    expected = f"a finite number for the argument `{name}`"
+    raise RegattaError(where or "cost", expected, given, f"give `{name}` with the count")
 
 
 @lru_cache(maxsize=256)
@@ -172,9 +171,10 @@ def _table_weights(cost: TableCost, at: tuple[float, ...]) -> Weights:
     for corner in itertools.product(*sides):
         number = numbers.get(tuple(here for here, _ in corner))
         if number is None:
-            raise RegattaError(
-                "table", "a point for every combination of the grid", f"none at {[here for here, _ in corner]}",
-                "measure it, or remove the other points of its row",
-            )  # fmt: skip
+            expected, got = (
+                "a point for every combination of the grid",
+                f"none at {[here for here, _ in corner]}",
+            )
+            raise RegattaError("table", expected, got, "measure it, or remove the other points of its row")
         found.append((number, math.prod(weight for _, weight in corner)))
     return found

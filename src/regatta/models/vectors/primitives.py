@@ -26,9 +26,9 @@ Model = TypeVar("Model", bound=Strict)
 CostKind = Literal["constant", "fixed", "per", "linear", "table", "piecewise"]
 
 
-_KINDS: dict[str, CostKind] = {
-    "fixed_of": "fixed", "per_of": "per", "linear": "linear", "table": "table", "piecewise": "piecewise",
-}  # fmt: skip
+#: option of `cost` -> its kind
+_KINDS: dict[str, CostKind] = {"fixed_of": "fixed", "per_of": "per"}
+_KINDS |= {"linear": "linear", "table": "table", "piecewise": "piecewise"}
 
 
 class ChosenSeries(Strict):
