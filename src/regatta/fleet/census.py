@@ -18,8 +18,8 @@ from regatta.fleet.remote.connect import connect, way_to
 from regatta.fleet.remote.here import Here
 from regatta.host.cache import cache_folder
 from regatta.host.errors import Problem, RegattaError, SpecError
+from regatta.host.facts import changes, fingerprint
 from regatta.host.files import read_object
-from regatta.host.ready.facts import changes, fingerprint
 from regatta.host.values.host import Host, Wish
 from regatta.spec.inventory import inventory_path, read_inventory
 from regatta.store.folder import write_json

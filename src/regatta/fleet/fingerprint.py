@@ -15,10 +15,10 @@ from pathlib import Path
 from regatta.fleet.revisions import folder_sources, revision_tree
 from regatta.fleet.user_files import user_file_parts
 from regatta.fleet.zipapp import zipapp_bytes
-from regatta.host.containers.docker import image_ids
 from regatta.host.errors import HostError
+from regatta.host.facts import fingerprint, local_facts
 from regatta.host.files import parse_object
-from regatta.host.ready.facts import fingerprint, local_facts
+from regatta.host.measure.containers.docker import image_ids
 from regatta.host.ready.resolving import measured_environment, path_here
 from regatta.host.ready.runtimes import installed_program
 from regatta.host.ready.sources import generator_files, source_files

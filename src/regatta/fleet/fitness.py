@@ -14,7 +14,7 @@ def fitness(facts: Mapping[str, str], quiet: Mapping[str, Any] | None) -> list[F
     """Return the findings on a host, most severe first.
 
     Args:
-        facts: as reported by the host (`regatta.host.ready.facts`).
+        facts: as reported by the host (`regatta.host.facts`).
         quiet: the JSON of the verb `quiet status` there; None: not available.
 
     Returns:

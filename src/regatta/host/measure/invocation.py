@@ -45,10 +45,9 @@ from regatta.host.values.plan_cell import PlanCell
 from regatta.host.values.record import Record, State
 
 if TYPE_CHECKING:
-    from regatta.host.containers.container import Containers
     from regatta.host.counters.counting import Counters, Counting
     from regatta.host.events.recorder import Recorder
-    from regatta.host.roles.conductor import Conductor
+    from regatta.host.measure.containers.container import Containers
 
 _MAXIMUM_RESULTS_BYTES = 64 * 1024 * 1024
 _PADDING_LETTER = "x"
@@ -101,8 +100,6 @@ class Bench:
         self.state = HostState(measured or self.all_cores, oom_kills=not told_of_the_tree)
         self.accounting = accounting
         self.containers: Containers | None = None
-        #: for cells with roles
-        self.conductor: Conductor | None = None
         self._counters: Counters | None = None
         self.others = OtherProcesses()
         self.stop = stop
@@ -187,7 +184,7 @@ class Bench:
             Interrupted: the runner received a stop signal.
         """
         # Imported here because it loads an HTTP client.
-        from regatta.host.containers.container import Containers
+        from regatta.host.measure.containers.container import Containers
 
         cores = self.cores if self.cores is not None else self.all_cores
         self.containers = Containers(self.header, self._scratch, segment, cores, self.stop)
@@ -216,6 +213,63 @@ class Bench:
         if self._counters is None:
             self._counters = Counters(self.header["seed"], self.header["host"])
         return self._counters.of(cell["counters"], place, self.cores_of(cell))
+
+    def measure(self, row: Row, attempt: int, segment: int) -> Record:
+        """Run an invocation and make its record (without `sequence`, which the journal adds).
+
+        Raises:
+            Interrupted: the runner received a stop signal; no record is made.
+            OSError: the working directory cannot be prepared.
+        """
+        entered_ns = time.monotonic_ns()
+        cell, header = row.cell, self.header
+        invocation_id = row.invocation_id
+        if header["limits"].get("other_cpu_percent") is not None:
+            self.others.look()
+        self.clear()
+        for name, source in cell.get("arrange", {}).items():
+            place(Path(source), self.directory / name)
+        environment = self.environment_for(cell, invocation_id, attempt)
+        if cell.get("prepare") and (problem := self.prepare(cell, environment)):
+            return not_started(unmeasured(header, row, attempt, segment), problem, entered_ns)
+        with _recorder(self, cell) as recorder:
+            if isinstance(recorder, str):
+                return not_started(unmeasured(header, row, attempt, segment), recorder, entered_ns)
+            counting = self.counting(cell, row.round)
+            with sampling(self, counting):
+                run = self.run(cell, environment, counting)
+            lost_trace = _end(recorder)
+        outcome = run.outcome
+        results, refused = self.read_results(adapter_file(cell))
+        max_rss_kib = peak_rss_kib(outcome.usage) if run.rusage is None else None
+        reported = report_of(cell, outcome, results, refused, max_rss_kib)
+        counts, told = counting.end() if counting else ([], {})
+        status, reason = judge(cell, outcome, reported, oom_kills_of(run))
+        if status == "ok" and lost_trace:
+            status, reason = "failed", lost_trace
+        if status == "ok" and cell.get("check"):
+            wrong = self.check(cell, environment)
+            if wrong:
+                status, reason = "failed", wrong
+        if cell.get("conclude") and (problem := self.conclude(cell, environment)):
+            status, reason = ("failed", problem) if status == "ok" else (status, f"{reason}; {problem}")
+        observed = Observed(run.before, run.after, outcome.elapsed_ns / 1e9, cpu_s_of(run), self.cpus)
+        record = unmeasured(header, row, attempt, segment)
+        describe(record, run, reported, max_rss_kib, with_operations(counts, reported, cell["metric"]))
+        record["info"] = {**reported.info, **told}
+        record["cores"] = self.cores_of(cell)
+        record["padding_bytes"] = len(environment.get("REGATTA_PADDING", ""))
+        settle(record, header, cell, (status, reason), [observed])
+        self.others.name_in(record)
+        record["runner"] = {
+            "version": regatta.__version__,
+            "before_ns": outcome.started_monotonic_ns - entered_ns,
+            "after_ns": time.monotonic_ns() - run.ended_ns,
+        }
+        if cell.get("keep") and self.kept is not None:
+            folder = self.kept / f"{invocation_id}-a{attempt}"
+            record["kept"] = keep_files(self.work, cell["keep"], folder)
+        return readable(record, header, row, attempt, segment)
 
     def run(
         self,
@@ -350,67 +404,6 @@ def _first_lines(outcome: Outcome) -> list[str]:
     """Return the first lines of the standard error, or of the standard output if there is no other."""
     text = outcome.stderr.kept.strip() or outcome.stdout.kept.strip()
     return text.decode(errors="replace").splitlines()[:_FIRST_LINES]
-
-
-def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
-    """Run an invocation and make its record (without `sequence`, which the journal adds).
-
-    Raises:
-        Interrupted: the runner received a stop signal; no record is made.
-        OSError: the working directory cannot be prepared.
-    """
-    if "roles" in row.cell:
-        assert bench.conductor is not None  # `SegmentRun` sets it
-        return bench.conductor.measure(bench.header, row, attempt)
-    entered_ns = time.monotonic_ns()
-    cell, header = row.cell, bench.header
-    invocation_id = row.invocation_id
-    if header["limits"].get("other_cpu_percent") is not None:
-        bench.others.look()
-    bench.clear()
-    for name, source in cell.get("arrange", {}).items():
-        place(Path(source), bench.directory / name)
-    environment = bench.environment_for(cell, invocation_id, attempt)
-    if cell.get("prepare") and (problem := bench.prepare(cell, environment)):
-        return not_started(unmeasured(header, row, attempt, segment), problem, entered_ns)
-    with _recorder(bench, cell) as recorder:
-        if isinstance(recorder, str):
-            return not_started(unmeasured(header, row, attempt, segment), recorder, entered_ns)
-        counting = bench.counting(cell, row.round)
-        with sampling(bench, counting):
-            run = bench.run(cell, environment, counting)
-        lost_trace = _end(recorder)
-    outcome = run.outcome
-    results, refused = bench.read_results(adapter_file(cell))
-    max_rss_kib = peak_rss_kib(outcome.usage) if run.rusage is None else None
-    reported = report_of(cell, outcome, results, refused, max_rss_kib)
-    counts, told = counting.end() if counting else ([], {})
-    status, reason = judge(cell, outcome, reported, oom_kills_of(run))
-    if status == "ok" and lost_trace:
-        status, reason = "failed", lost_trace
-    if status == "ok" and cell.get("check"):
-        wrong = bench.check(cell, environment)
-        if wrong:
-            status, reason = "failed", wrong
-    if cell.get("conclude") and (problem := bench.conclude(cell, environment)):
-        status, reason = ("failed", problem) if status == "ok" else (status, f"{reason}; {problem}")
-    observed = Observed(run.before, run.after, outcome.elapsed_ns / 1e9, cpu_s_of(run), bench.cpus)
-    record = unmeasured(header, row, attempt, segment)
-    describe(record, run, reported, max_rss_kib, with_operations(counts, reported, cell["metric"]))
-    record["info"] = {**reported.info, **told}
-    record["cores"] = bench.cores_of(cell)
-    record["padding_bytes"] = len(environment.get("REGATTA_PADDING", ""))
-    settle(record, header, cell, (status, reason), [observed])
-    bench.others.name_in(record)
-    record["runner"] = {
-        "version": regatta.__version__,
-        "before_ns": outcome.started_monotonic_ns - entered_ns,
-        "after_ns": time.monotonic_ns() - run.ended_ns,
-    }
-    if cell.get("keep") and bench.kept is not None:
-        folder = bench.kept / f"{invocation_id}-a{attempt}"
-        record["kept"] = keep_files(bench.work, cell["keep"], folder)
-    return readable(record, header, row, attempt, segment)
 
 
 @contextlib.contextmanager

@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from regatta.host.errors import HostError, StoreError
+from regatta.host.errors import HostError, StoreError, VerificationError
+from regatta.host.facts import changes, fingerprint, local_facts
 from regatta.host.files import write_object
 from regatta.host.journal.attempts import History
 from regatta.host.journal.cells import CellsFile
@@ -23,7 +24,7 @@ from regatta.host.journal.round_values import InvocationsOf
 from regatta.host.journal.runner_state import StateFile, read_state
 from regatta.host.measure.cgroup import end_stale_groups, open_accounting
 from regatta.host.measure.host_lock import HostLock
-from regatta.host.measure.invocation import Bench, in_containers, measure
+from regatta.host.measure.invocation import Bench, in_containers
 from regatta.host.measure.limits import check_limits, controllers_of
 from regatta.host.measure.pauses import Pauses
 from regatta.host.measure.process import (
@@ -37,8 +38,8 @@ from regatta.host.measure.record_making import skip
 from regatta.host.measure.scratch import results_of
 from regatta.host.measure.topology import choose_cores, read_topology
 from regatta.host.processes import end_orphans
-from regatta.host.ready.facts import changes, fingerprint, local_facts
 from regatta.host.values.plan_cell import PlanCell
+from regatta.host.values.record import Record
 
 
 @dataclass
@@ -111,7 +112,7 @@ def end_what_was_left(
     ended = end_stale_groups()
     if contained or lock.previous.get("contained"):
         # Imported here because it loads an HTTP client.
-        from regatta.host.containers.container import remove_left_containers
+        from regatta.host.measure.containers.container import remove_left_containers
 
         ended += remove_left_containers(files, contained)
     return ended + sum(end_orphans(file) for file in files)
@@ -151,6 +152,65 @@ def check_host(header: Mapping[str, Any]) -> None:
         )  # fmt: skip
 
 
+class Measurer(Protocol):
+    """What executes the invocations of a segment."""
+
+    @property
+    def stop(self) -> StopSignals:
+        """Return the signals to stop."""
+        ...
+
+    @property
+    def failed_command(self) -> VerificationError | None:
+        """Return why a command before or after an invocation failed; None: all of them succeeded."""
+        ...
+
+    def measure(self, row: Row, attempt: int, segment: int) -> Record:
+        """Run an invocation and make its record (without `sequence`, which the journal adds).
+
+        Raises:
+            Interrupted: the runner received a stop signal; no record is made.
+            HostError: a host is unfit.
+            OSError: the working directory cannot be prepared.
+        """
+        ...
+
+
+class RoleMeasurer(Measurer, Protocol):
+    """Executes the roles of each cell on their hosts. Implemented in `roles`, of which this folder imports nothing."""
+
+    @property
+    def orphans_ended(self) -> int:
+        """Return how many processes that earlier runs left on the hosts were ended."""
+        ...
+
+    @property
+    def no_accounting(self) -> str:
+        """Return why a host has no control group, or ""."""
+        ...
+
+    def open(self) -> None:
+        """Lock the hosts, and prepare them.
+
+        Raises:
+            HostError: a host cannot be reached, or is unfit.
+            Interrupted: the runner received a stop signal.
+        """
+        ...
+
+    def close(self) -> None:
+        """End what runs on the hosts, and release their locks."""
+        ...
+
+
+#: Makes what measures cells with roles: header, due cells, paths, segment, signals, and what to call with the holder of a
+#: lock that a host waits for (None: the wait is over).
+MakeRoleMeasurer = Callable[
+    [Mapping[str, Any], list[PlanCell], Paths, int, StopSignals, Callable[..., None]],
+    RoleMeasurer,
+]
+
+
 class SegmentRun:
     """A run of one segment, from taking the lock to the receipt."""
 
@@ -159,6 +219,7 @@ class SegmentRun:
         paths: Paths,
         segment: int,
         retry_failed: bool,
+        with_roles: MakeRoleMeasurer,
         pauses: Pauses | None = None,
         stop_at_failed_command: bool = False,
     ) -> None:
@@ -168,6 +229,7 @@ class SegmentRun:
             paths: of the segment.
             segment: its number, from 0.
             retry_failed: whether to repeat failed invocations once.
+            with_roles: makes what measures, if the cells have roles.
             pauses: lets another process work between blocks.
             stop_at_failed_command: whether to stop when a command before or after an invocation fails.
 
@@ -179,6 +241,7 @@ class SegmentRun:
         self.pauses = pauses or Pauses()
         self.segment = segment
         self.retry_failed = retry_failed
+        self.with_roles = with_roles
         self.plan: WrittenPlan = read_plan(paths.plan)
         header = self.plan.header
         self.cells = CellsFile(paths.journal, header["experiment"], header["host"])
@@ -384,41 +447,33 @@ class SegmentRun:
 
     def _with_roles(self, journal: JournalWriter, cells: list[PlanCell]) -> int:
         """Measure with the agents of roles. Return how many processes they found and ended."""
-        # Imported here because most plans have no roles.
-        from regatta.host.roles.agents import Agents, read_ways
-        from regatta.host.roles.conductor import Conductor
-
-        header, paths = self.plan.header, self.paths
         state = self._state_file(self.total)
         try:
             with (
                 StopSignals() as stop,
-                contextlib.closing(Bench(header, paths.scratch, None, None, stop)) as bench,
                 contextlib.closing(
-                    Agents(
-                        header, cells, paths.scratch, self.segment, stop, read_ways(paths.ways), paths.holder,
-                        self._say_that_it_waits,
+                    self.with_roles(
+                        self.plan.header, cells, self.paths, self.segment, stop, self._say_that_it_waits
                     )
-                ) as agents,
-            ):  # fmt: skip
-                bench.conductor = Conductor(agents)
-                agents.open()
-                self.no_accounting = agents.no_accounting
+                ) as measurer,
+            ):
+                measurer.open()
+                self.no_accounting = measurer.no_accounting
                 for block in self.blocks:
-                    self._walk(block, bench, journal, state)
-                return agents.orphans_ended
+                    self._walk(block, measurer, journal, state)
+                return measurer.orphans_ended
         finally:
             self.pauses.close()
             self._state(state, None)
             state.close()
 
-    def _walk(self, block: list[Row], bench: Bench, journal: JournalWriter, state: StateFile) -> None:
+    def _walk(self, block: list[Row], measurer: Measurer, journal: JournalWriter, state: StateFile) -> None:
         """Run one block: the due invocations, then the perturbed ones again."""
-        if bench.stop.received:
+        if measurer.stop.received:
             raise Interrupted
         for row in block:
             if self._due(row):
-                self._one(row, bench, journal, state)
+                self._one(row, measurer, journal, state)
             else:
                 self._skip(row, journal)
         while True:
@@ -426,7 +481,7 @@ class SegmentRun:
             if not disturbed:
                 return
             for row in disturbed:
-                self._one(row, bench, journal, state)
+                self._one(row, measurer, journal, state)
 
     def _due(self, row: Row) -> bool:
         """Return whether to run the row: it is due, and its cell is not given up."""
@@ -442,19 +497,19 @@ class SegmentRun:
             self.history.add_measured(record)
             self.skipped_now += 1
 
-    def _one(self, row: Row, bench: Bench, journal: JournalWriter, state: StateFile) -> None:
+    def _one(self, row: Row, measurer: Measurer, journal: JournalWriter, state: StateFile) -> None:
         self._state(state, row)
-        paused_ns = self.pauses.offer((row.round, row.block), bench.stop)
-        if bench.stop.received:
+        paused_ns = self.pauses.offer((row.round, row.block), measurer.stop)
+        if measurer.stop.received:
             raise Interrupted
         self.cells.describe(row.cell)
-        record = measure(bench, row, self.history.next_attempt(row.invocation_id), self.segment)
+        record = measurer.measure(row, self.history.next_attempt(row.invocation_id), self.segment)
         record["runner"]["before_ns"] += paused_ns
         journal.append(record)
         self.history.add_measured(record)
         self.counts[record["status"]] = self.counts.get(record["status"], 0) + 1
-        if self.stop_at_failed_command and bench.failed_command is not None:
-            raise bench.failed_command
+        if self.stop_at_failed_command and measurer.failed_command is not None:
+            raise measurer.failed_command
 
     def _state(self, state: StateFile, row: Any, **more: Any) -> None:
         state.write(

@@ -12,7 +12,7 @@ from regatta.host.journal.journal_writer import JournalWriter
 from regatta.host.journal.plan_files import Row
 from regatta.host.measure.cgroup import open_accounting
 from regatta.host.measure.host_lock import DEFAULT_LOCK
-from regatta.host.measure.invocation import Bench, measure
+from regatta.host.measure.invocation import Bench
 from regatta.host.measure.process import Interrupted, StopSignals, become_subreaper, keep_descriptors
 from regatta.host.measure.segment import end_what_was_left, lock_host, place_on_cores
 from regatta.host.minheap.search import Attempt, Attempts, NotMeasured, attempt_of
@@ -101,7 +101,7 @@ class AttemptRunner:
         measured = place_on_cores(header)["measured"]
         bench = Bench(header, self._scratch, measured, self._accounting, self._stop)
         try:
-            record = measure(bench, Row(self._number, self._number, 0, 0, cell), 0, 0)
+            record = bench.measure(Row(self._number, self._number, 0, 0, cell), 0, 0)
         except Interrupted:
             raise KeyboardInterrupt from None
         finally:

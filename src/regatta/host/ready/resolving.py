@@ -13,9 +13,9 @@ from pathlib import Path
 
 from regatta.host.cache import file_sha256
 from regatta.host.errors import HostError, NotForThisHostError
+from regatta.host.facts import fingerprint, host_class, local_facts
 from regatta.host.printable import Lines
 from regatta.host.ready.builds import build
-from regatta.host.ready.facts import fingerprint, host_class, local_facts
 from regatta.host.ready.probes import probe_benchmarks
 from regatta.host.ready.runtimes import missing_needs, missing_package, provision
 from regatta.host.values.experiment import Build, Cores, Experiment
@@ -87,7 +87,7 @@ def _images(experiment: Experiment) -> dict[str, str]:
     if not names:
         return {}
     # Only here: most experiments use no containers, and the client takes long to import.
-    from regatta.host.containers.docker import image_ids
+    from regatta.host.measure.containers.docker import image_ids
 
     return image_ids(names)
 

@@ -6,16 +6,16 @@ import contextlib
 import re
 import select
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import regatta
 from regatta.host.adapters.result import Reported
-from regatta.host.errors import HostError
+from regatta.host.errors import HostError, VerificationError
 from regatta.host.journal.plan_files import Row
 from regatta.host.measure.limits import limits_asked
-from regatta.host.measure.process import Interrupted
+from regatta.host.measure.process import Interrupted, StopSignals
 from regatta.host.measure.record_making import (
     Observed,
     Run,
@@ -30,9 +30,10 @@ from regatta.host.measure.record_making import (
     unmeasured,
     with_operations,
 )
+from regatta.host.measure.segment import Paths
 from regatta.host.measure.verdict import judge, report_of
 from regatta.host.roles.agent import STOP_S
-from regatta.host.roles.agents import Agents, cell_of
+from regatta.host.roles.agents import Agents, cell_of, read_ways
 from regatta.host.roles.link import Link, Lost, clock_of
 from regatta.host.roles.messages import Message
 from regatta.host.roles.part import Part, part_from_json
@@ -83,11 +84,36 @@ class _Failed(Exception):
 
 @dataclass
 class Conductor:
-    """Executes invocations with the agents of a segment."""
+    """Executes invocations with the agents of a segment: the `RoleMeasurer` of `measure/segment.py`."""
 
     agents: Agents
+    #: commands before and after an invocation are of cells without roles
+    failed_command: VerificationError | None = None
     #: agents whose programs wait at a border, in the order of their requests
     _asking: list[Link] = field(default_factory=list)
+
+    @property
+    def stop(self) -> StopSignals:
+        """Return the signals to stop."""
+        return self.agents.stop
+
+    @property
+    def no_accounting(self) -> str:
+        """Return why a host has no control group, or ""."""
+        return self.agents.no_accounting
+
+    @property
+    def orphans_ended(self) -> int:
+        """Return how many processes that earlier agents left were ended."""
+        return self.agents.orphans_ended
+
+    def open(self) -> None:
+        """Start the agents (see `Agents.open`)."""
+        self.agents.open()
+
+    def close(self) -> None:
+        """End the agents."""
+        self.agents.close()
 
     def _ready_for(self, cell: PlanCell) -> tuple[list[_Role], dict[str, dict[str, int]]]:
         """Return the roles of a cell with agents that answer, and their clocks."""
@@ -105,7 +131,7 @@ class Conductor:
                     raise
         raise AssertionError("unreachable")
 
-    def measure(self, header: Mapping[str, Any], row: Row, attempt: int) -> Record:
+    def measure(self, row: Row, attempt: int, segment: int) -> Record:
         """Execute an invocation and make its record (without `sequence`, which the journal adds).
 
         Raises:
@@ -113,7 +139,7 @@ class Conductor:
             HostError: a host cannot be reached for minutes, or is unfit.
         """
         entered_ns = time.monotonic_ns()
-        cell = row.cell
+        cell, header = row.cell, self.agents.header
         roles, clocks = self._ready_for(cell)
         started_ns = time.monotonic_ns()
         deadline_s = time.monotonic() + cell["timeout_s"]
@@ -135,21 +161,21 @@ class Conductor:
             # A lost agent can have left its program. If its host does not answer, the next invocation says so.
             with contextlib.suppress(HostError):
                 self.agents.open()
-        record = unmeasured(header, row, attempt, self.agents.segment)
+        record = unmeasured(header, row, attempt, segment)
         record["roles"] = {role.name: self._told(role, clocks[role.name]) for role in roles}
         last = roles[-1]
         if last.part is None:
             status, reason = self._judged(cell, failed)
             not_started(record, reason, entered_ns)
             record["status"] = status
-            return readable(record, header, row, attempt, self.agents.segment)
+            return readable(record, header, row, attempt, segment)
         self._complete(record, cell, roles, failed)
         record["runner"] = {
             "version": regatta.__version__,
             "before_ns": started_ns - entered_ns,
             "after_ns": max(0, time.monotonic_ns() - last.part.ended_ns + clocks[last.name]["offset_ns"]),
         }
-        return readable(record, header, row, attempt, self.agents.segment)
+        return readable(record, header, row, attempt, segment)
 
     def _play(self, roles: Sequence[_Role], row: Row, attempt: int, deadline_s: float) -> None:
         """Start the roles in order, and wait for the end of the last one.
@@ -354,6 +380,19 @@ class Conductor:
             # Those of the last role are the record's own.
             told.update(stdout=part.stdout, stderr=part.stderr)
         return told
+
+
+def conduct(
+    header: Mapping[str, Any],
+    cells: Sequence[PlanCell],
+    paths: Paths,
+    segment: int,
+    stop: StopSignals,
+    waiting: Callable[[dict[str, str] | None], None],
+) -> Conductor:
+    """Return what measures the cells of a plan that have roles (see `MakeRoleMeasurer`)."""
+    ways = read_ways(paths.ways)
+    return Conductor(Agents(header, cells, paths.scratch, segment, stop, ways, paths.holder, waiting))
 
 
 def _values(told: Any, link: Link) -> Mapping[str, str]:

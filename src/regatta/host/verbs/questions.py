@@ -91,7 +91,7 @@ def _problems(error: RegattaError) -> dict[str, Any]:
 
 def _facts(question: Facts, root: Path) -> dict[str, Any]:
     """Return the facts of this machine, its clock, its JVMs, and its Slurm node name."""
-    from regatta.host.ready.facts import local_facts
+    from regatta.host.facts import local_facts
     from regatta.host.ready.jvms import installed_jvms
 
     return {

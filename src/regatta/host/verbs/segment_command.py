@@ -9,12 +9,13 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from regatta.host.errors import RegattaError
 from regatta.host.measure.host_lock import DEFAULT_LOCK
 from regatta.host.measure.pauses import Pauses
 from regatta.host.measure.process import Interrupted
-from regatta.host.measure.segment import Paths, SegmentRun, write_receipt
+from regatta.host.measure.segment import Paths, RoleMeasurer, SegmentRun, write_receipt
 
 INTERRUPTED_EXIT = 130
 
@@ -56,8 +57,9 @@ def run_segment(argv: Sequence[str]) -> int:
     try:
         pauses = Pauses(arguments.pauses)
         run = SegmentRun(
-            paths, arguments.segment, arguments.retry_failed, pauses, arguments.stop_at_failed_command
-        )
+            paths, arguments.segment, arguments.retry_failed, _with_roles, pauses,
+            arguments.stop_at_failed_command,
+        )  # fmt: skip
         write_receipt(receipt, run.run())
     except RegattaError as error:
         return tell(str(error), error.exit_code)
@@ -67,6 +69,13 @@ def run_segment(argv: Sequence[str]) -> int:
     except OSError as error:
         return tell(f"{error.filename or 'the host'}: {error.strerror}", RegattaError.exit_code)
     return 0
+
+
+def _with_roles(*arguments: Any) -> RoleMeasurer:
+    # Imported here because most plans have no roles.
+    from regatta.host.roles.conductor import conduct
+
+    return conduct(*arguments)
 
 
 def tell(text: str, exit_code: int) -> int:

@@ -170,7 +170,7 @@ def _text(value: object) -> str | None:
 
 def _fingerprint() -> str:
     from regatta.answers.spine.facts import fingerprint_of
-    from regatta.host.ready.facts import local_facts
+    from regatta.host.facts import local_facts
 
     return fingerprint_of(local_facts())
 

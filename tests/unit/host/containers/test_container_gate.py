@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from regatta.host.containers.gate import Gate
 from regatta.host.measure.capture import REST_BYTES, Capture
+from regatta.host.measure.containers.gate import Gate
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from regatta.host.containers.mounts import container_command, mounts_of
+from regatta.host.measure.containers.mounts import container_command, mounts_of
 
 
 def planned(*files: Path, folders: tuple[Path, ...] = (), programs: tuple[str, ...] = ()) -> dict[str, Any]:

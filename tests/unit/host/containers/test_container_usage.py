@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from regatta.host.containers import usage as container_usage
-from regatta.host.containers.program import ending_by_kernel, ending_by_word
-from regatta.host.containers.usage import ContainerGroups
+from regatta.host.measure.containers import usage as container_usage
+from regatta.host.measure.containers.program import ending_by_kernel, ending_by_word
+from regatta.host.measure.containers.usage import ContainerGroups
 
 ID = "4ec1"
 

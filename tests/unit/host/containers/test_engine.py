@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from regatta.host.containers.docker import Engine, Refusal, image_ids, open_engine
 from regatta.host.errors import HostError
+from regatta.host.measure.containers.docker import Engine, Refusal, image_ids, open_engine
 
 VERSION = (200, json.dumps({"Version": "20.10.24", "ApiVersion": "1.41", "MinAPIVersion": "1.12"}))
 

@@ -14,11 +14,11 @@ import pytest
 
 from helpers.counting import skip_without_counters
 from helpers.runner_plans import Runner, cell, measured_processes, python, sh, wait_until, write_plan
-from regatta.host.containers.gate import Gate
 from regatta.host.counters import perf_events
 from regatta.host.counters.counting import Counters
 from regatta.host.counters.profile import KernelProfile
 from regatta.host.measure.cgroup import open_accounting
+from regatta.host.measure.containers.gate import Gate
 from regatta.host.processes import children_of
 from regatta.host.values.counters import ARM, COUNTERS, INFO, METRIC_PREFIX, NAMES, Event
 

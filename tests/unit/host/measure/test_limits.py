@@ -11,10 +11,10 @@ from click.testing import CliRunner
 
 from helpers.runner_plans import Runner, groups_of, printed, python, write_plan
 from regatta.cli.explain import explain
-from regatta.host.containers.limits import ContainerLimits
 from regatta.host.errors import HostError
 from regatta.host.measure import cgroup, cpu_quota
 from regatta.host.measure.cgroup import end_stale_groups, open_accounting
+from regatta.host.measure.containers.limits import ContainerLimits
 from regatta.host.measure.limits import check_limits, controllers_of, cores_of, set_limits
 
 SEEN = "import os; print(sorted(os.sched_getaffinity(0)))"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from helpers.runner_plans import Runner, cell, write_plan
-from regatta.host.ready.facts import fingerprint, local_facts
+from regatta.host.facts import fingerprint, local_facts
 
 TRUE = cell("true", ["/bin/true"])
 

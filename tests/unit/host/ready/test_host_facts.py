@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from regatta.answers.topics.memory.compute import Cache, caches_of
-from regatta.host.ready.facts import cache_text, host_class, local_facts
+from regatta.host.facts import cache_text, host_class, local_facts
 
 
 def cpu(root: Path, *caches: tuple[str, str, str, str]) -> Path:

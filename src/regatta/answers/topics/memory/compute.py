@@ -41,7 +41,7 @@ class Plateau:
 
 
 def caches_of(facts: Mapping[str, str]) -> list[Cache]:
-    """Return the data caches in a host's facts (`regatta.host.ready.facts`), smallest first; empty if unknown."""
+    """Return the data caches in a host's facts (`regatta.host.facts`), smallest first; empty if unknown."""
     return [
         Cache(f"L{level}{kind}", int(float(number) * UNITS[unit][1]))
         for level, kind, number, unit in _CACHE.findall(facts.get("caches", ""))

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regatta.host.containers.docker import Engine, Refusal, open_engine
-from regatta.host.containers.gate import SHELL, Gate
-from regatta.host.containers.mounts import container_command, mounts_of
-from regatta.host.containers.program import START_S, Program
-from regatta.host.containers.usage import ContainerUsage
 from regatta.host.errors import HostError
 from regatta.host.measure import cpu_quota
 from regatta.host.measure.cgroup import TreeUsage
+from regatta.host.measure.containers.docker import Engine, Refusal, open_engine
+from regatta.host.measure.containers.gate import SHELL, Gate
+from regatta.host.measure.containers.mounts import container_command, mounts_of
+from regatta.host.measure.containers.program import START_S, Program
+from regatta.host.measure.containers.usage import ContainerUsage
 from regatta.host.measure.limits import cores_of, limits_asked, quota_asked
 from regatta.host.measure.process import Launch, Outcome, StopSignals
 from regatta.host.measure.scratch import results_of, work_of

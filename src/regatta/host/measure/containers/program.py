@@ -12,12 +12,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from regatta.host.containers.docker import Engine
-from regatta.host.containers.gate import SHELL, Gate
-from regatta.host.containers.limits import ContainerLimits
-from regatta.host.containers.usage import ContainerGroups, ContainerUsage
 from regatta.host.errors import HostError
 from regatta.host.measure.capture import REST_BYTES, Capture
+from regatta.host.measure.containers.docker import Engine
+from regatta.host.measure.containers.gate import SHELL, Gate
+from regatta.host.measure.containers.limits import ContainerLimits
+from regatta.host.measure.containers.usage import ContainerGroups, ContainerUsage
 from regatta.host.measure.process import (
     GRACE_S,
     Interrupted,
