@@ -15,7 +15,7 @@ from regatta.host.journal.plan_files import Row
 from regatta.host.journal.record import encode_record
 from regatta.host.measure.record_making import unmeasured
 from regatta.host.values.cell import NO_MODIFIERS, Cell
-from regatta.host.values.experiment import Benchmark, Expectation, RuntimeKind
+from regatta.host.values.experiment import Benchmark, Expectation, Heap, RuntimeKind
 
 START_NS = 1_700_000_000_000_000_000
 
@@ -28,7 +28,7 @@ def planned_cell(cell_id: str, kind: RuntimeKind, /, **changes: Any) -> dict[str
     )  # fmt: skip
     made = Cell(
         cell_id=cell_id, host="alpha", platform="local", benchmark=benchmark, runtime="native", collector="",
-        modifiers=NO_MODIFIERS, heap_factor=None, heap_mib=None, argv=(), environment={}, arrange={}, check=(), files=(),
+        modifiers=NO_MODIFIERS, heap=Heap(), argv=(), environment={}, arrange={}, check=(), files=(),
     )  # fmt: skip
     return {**made.to_json(timeout_s=20.0, iterations=1), **changes}
 

@@ -170,8 +170,8 @@ def _describe(ready: Ready, planned: Planned) -> dict[str, Any]:
                     "runtime": cell.runtime,
                     "collector": cell.collector,
                     "modifiers": cell.modifiers,
-                    "heap_factor": cell.heap_factor,
-                    "heap_mib": cell.heap_mib,
+                    "heap_factor": cell.heap.factor,
+                    "heap_mib": cell.heap.mib,
                     "recorded": count,
                     "planned": rounds,
                 }

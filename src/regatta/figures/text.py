@@ -210,7 +210,7 @@ def show_quantity(value: float, unit: str, digits: int = 3) -> str:
 
 def show_heap(heap: Heap, before: str = "") -> str:
     """Format a heap setting after `before`: `1.5x (96 MiB)`, `96 MiB`; "" for a cell without a heap."""
-    text = heap_label(heap.factor, heap.mib)
+    text = heap_label(heap)
     return before + text if text else ""
 
 

@@ -379,5 +379,4 @@ def _interval(estimate: Interval) -> dict[str, Any]:
 
 
 def _label(place: Place) -> str:
-    heap = place.heap
-    return cell_label(place.benchmark, place.runtime, place.collector, place.modifiers, heap.factor, heap.mib)
+    return cell_label(place.benchmark, place.runtime, place.collector, place.modifiers, place.heap)

@@ -63,7 +63,14 @@ class _Choice:
     runtime: Runtime
     collector: Collector | None
     modifiers: tuple[Modifier, ...]
-    heap: Heap | None
+    #: neither factor nor size: no heap
+    heap: Heap
+
+    @property
+    def label(self) -> str:
+        return cell_label(
+            self.benchmark.label, self.runtime.name, self.collector_name, self.modifiers_name, self.heap
+        )
 
     @property
     def modifiers_name(self) -> str:
@@ -73,12 +80,51 @@ class _Choice:
     def collector_name(self) -> str:
         return self.collector.name if self.collector else ""
 
+    def sized(self, minheaps: Minheaps) -> _Choice:
+        """Return the choice with the size of its heap, if that is a factor of a known minheap."""
+        minheap_mib = minheaps.get((self.benchmark.label, self.runtime.name))
+        factor = self.heap.factor
+        if factor is None or minheap_mib is None:
+            return self
+        return replace(self, heap=Heap(factor, math.ceil(round(factor * minheap_mib, 6))))
+
+    def plan_of(self, modifier: Modifier) -> str:
+        """Return the name of the file with the modifier's compilation plan in templates; "" if it has none."""
+        return USER_FILE + modifier.plan_key(self.runtime.name) if modifier.plans else ""
+
+    def flags(self, files: Mapping[str, File] | None = None, *, training: bool = False) -> list[str]:
+        """Return the flags of runtime, collector, heap and modifiers.
+
+        Args:
+            files: by name; the path of a compilation plan replaces its placeholder. None: the placeholder stays.
+            training: whether they are those of the training run.
+        """
+        flags = [*self.runtime.flags, *(self.collector.flags if self.collector else ())]
+        if self.heap.mib is not None:
+            flags += heap_flags(self.heap.mib)
+        for modifier in self.modifiers:
+            own = modifier.training.flags if training and modifier.training else modifier.flags
+            if files is not None and modifier.plans:
+                path = files[self.plan_of(modifier)].path
+                flags += [flag.replace(PLAN, path) for flag in own]
+            else:
+                flags += own
+        return flags
+
+    def environment(self, *before: Mapping[str, str]) -> dict[str, str]:
+        """Return these variables and then those of the modifiers; the last one of a name counts."""
+        environment: dict[str, str] = {}
+        for variables in (*before, *(modifier.environment for modifier in self.modifiers)):
+            environment.update(variables)
+        return environment
+
 
 def _choices(experiment: Experiment) -> Iterator[_Choice]:
+    """Yield the points of the crossing; the size of a heap that is a factor is not known yet."""
     for benchmark in experiment.benchmarks:
         java = benchmark.kind == "java"
         collectors: tuple[Collector | None, ...] = (experiment.collectors or (None,)) if java else (None,)
-        heaps: tuple[Heap | None, ...] = (experiment.heaps or (None,)) if java else (None,)
+        heaps = (experiment.heaps or (Heap(),)) if java else (Heap(),)
         for heap in heaps:
             for runtime in experiment.runtimes:
                 if runtime.kind != benchmark.kind:
@@ -89,8 +135,7 @@ def _choices(experiment: Experiment) -> Iterator[_Choice]:
                         yield _Choice(on_runtime, runtime, collector, modifiers, heap)
 
 
-def _matches(exclude: Exclude, choice: _Choice, heap_mib: int | None, host: str) -> bool:
-    heap = choice.heap
+def _matches(exclude: Exclude, choice: _Choice, host: str) -> bool:
     names = (
         choice.benchmark.label,
         choice.benchmark.name,
@@ -101,8 +146,8 @@ def _matches(exclude: Exclude, choice: _Choice, heap_mib: int | None, host: str)
         and exclude.runtime in (None, choice.runtime.name)
         and exclude.collector in (None, choice.collector_name)
         and exclude.modifiers in (None, choice.modifiers_name)
-        and (exclude.heap_factor is None or (heap is not None and heap.factor == exclude.heap_factor))
-        and exclude.heap_mib in (None, heap_mib)
+        and exclude.heap.factor in (None, choice.heap.factor)
+        and exclude.heap.mib in (None, choice.heap.mib)
         and exclude.host in (None, host)
     )
 
@@ -194,36 +239,24 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
     repeated: list[tuple[Cell, Cell]] = []
     has_own: set[str] = set()
     problems: dict[str, Problem] = {}
-    for choice in _choices(experiment):
-        refusal = _refusal(choice, host) or _outside(experiment, choice, host)
-        factor = choice.heap.factor if choice.heap else None
-        heap_mib: int | None = choice.heap.mib if choice.heap else None
-        key = (choice.benchmark.label, choice.runtime.name)
-        if factor is not None and key in minheaps:
-            heap_mib = math.ceil(round(factor * minheaps[key], 6))
-        if any(_matches(e, choice, heap_mib, host.name) for e in experiment.excludes):
+    for choice in (point.sized(minheaps) for point in _choices(experiment)):
+        if any(_matches(exclude, choice, host.name) for exclude in experiment.excludes):
             crossing.excluded += 1
             continue
-        label = cell_label(
-            choice.benchmark.label,
-            choice.runtime.name,
-            choice.collector_name,
-            choice.modifiers_name,
-            factor,
-            heap_mib,
-        )
+        refusal = _refusal(choice, host) or _outside(experiment, choice, host)
         if refusal:
-            crossing.impossible.append((label, refusal))
+            crossing.impossible.append((choice.label, refusal))
             continue
-        if factor is not None and heap_mib is None:
-            problems[" ".join(key)] = Problem(
+        if choice.heap.factor is not None and choice.heap.mib is None:
+            label, runtime = choice.benchmark.label, choice.runtime.name
+            problems[f"{label} {runtime}"] = Problem(
                 f"{experiment.spec_path}: heap.factors",
-                f"a measured minheap of {key[0]} on {key[1]}",
+                f"a measured minheap of {label} on {runtime}",
                 "missing",
                 f"run `regatta minheap {experiment.spec_path}`",
             )
             continue
-        cell, _ = _make(experiment, host, choice, heap_mib)
+        cell, _ = _make(experiment, host, choice)
         executed = _executed(cell)
         place = place_key(levels_of_cell(cell), experiment.compare)
         first = run_by.setdefault(executed, cell)
@@ -235,12 +268,9 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
         if twin is None:
             seen[cell.cell_id] = compared[place, executed] = cell
             crossing.cells.append(cell)
-        elif (
-            twin.heap_factor != factor
-            and twin.collector == cell.collector
-            and twin.modifiers == cell.modifiers
-        ):
-            crossing.impossible.append((label, f"same heap as {heap_label(twin.heap_factor, heap_mib)}"))
+        elif _differ_in_factor_only(twin, cell):
+            same = heap_label(replace(cell.heap, factor=twin.heap.factor))
+            crossing.impossible.append((cell.label, f"same heap as {same}"))
         else:
             problems[cell.cell_id] = _identical(experiment, twin, cell)
     for first, cell in repeated:
@@ -250,6 +280,14 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
     if problems:
         raise SpecError(list(problems.values()))
     return crossing
+
+
+def _differ_in_factor_only(one: Cell, other: Cell) -> bool:
+    """Return whether two cells with one command have different heap factors, and the same names otherwise."""
+    return one.heap.factor != other.heap.factor and (one.collector, one.modifiers) == (
+        other.collector,
+        other.modifiers,
+    )
 
 
 def _identical(experiment: Experiment, one: Cell, other: Cell) -> Problem:
@@ -280,48 +318,91 @@ def _executed(cell: Cell) -> tuple[object, ...]:
 def only_cell(experiment: Experiment, host: ResolvedHost) -> tuple[Cell, dict[str, Any]]:
     """Return the only cell of an experiment without a heap, and the identity that its id is the digest of."""
     (choice,) = _choices(experiment)
-    return _make(experiment, host, choice, None)
+    return _make(experiment, host, choice)
 
 
-def _make(
-    experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib: int | None
-) -> tuple[Cell, dict[str, Any]]:
+def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice) -> tuple[Cell, dict[str, Any]]:
+    """Return the cell of a choice whose heap has its size, and the identity that its id is the digest of."""
     benchmark, runtime = choice.benchmark, host.runtimes[choice.runtime.name]
-    plain = [
-        *choice.runtime.flags,
-        *(choice.collector.flags if choice.collector else ()),
-        *(() if heap_mib is None else heap_flags(heap_mib)),
-    ]
-    flags = [*plain, *(flag for modifier in choice.modifiers for flag in modifier.flags)]
-    plans = {m.name: USER_FILE + m.plan_key(choice.runtime.name) for m in choice.modifiers if m.plans}
-    training = next((modifier.training for modifier in choice.modifiers if modifier.training), None)
     named = named_files(benchmark, host)
     values = template_values(experiment, benchmark, named) | values_of_roles(benchmark)
+    flags = choice.flags(named)
+
+    def expand(command: Sequence[str], flags: Sequence[str] = flags) -> tuple[str, ...]:
+        return tuple(expand_command(command, runtime, flags, values, host))
+
+    used = _used_files(choice, named)
     commands = (benchmark.command, *benchmark.around)
-    templates = [*benchmark.command, *benchmark.beside]
-    used = {name: named[name] for t in templates for name in placeholders(t) if name in named}
-    # Files next to a file that the user provides have no name in a template.
-    used.update({name: file for name, file in named.items() if name.partition("/")[0] in used})
-    used.update({name: named[name] for name in plans.values()})
-
-    def flags_of(modifier: Modifier, flags: tuple[str, ...]) -> list[str]:
-        plan = plans.get(modifier.name)
-        return [flag.replace(PLAN, named[plan].path) for flag in flags] if plan else [*flags]
-
-    given = [*plain, *(flag for modifier in choice.modifiers for flag in flags_of(modifier, modifier.flags))]
-
-    def expand(command: tuple[str, ...], flags: list[str] = given) -> list[str]:
-        return expand_command(command, runtime, flags, values, host)
-
     files = [*runtime.files, *used.values()]
     files += [host.programs[c[0]] for c in commands if c and c[0] in host.programs]
     isolation = _isolation(experiment, host, choice, runtime, files)
     # The digest of the image identifies the files inside it.
     files = [file for file in files if file.path not in isolation.programs]
-    environment = {**benchmark.environment}
-    for modifier in choice.modifiers:
-        environment.update(modifier.environment)
-    identity: dict[str, Any] = {
+    roles = tuple(_role(experiment, host, choice, role, flags) for role in benchmark.roles)
+    training = next((modifier.training for modifier in choice.modifiers if modifier.training), None)
+    run = None
+    if training is not None:
+        run = TrainingRun(expand(benchmark.command, choice.flags(named, training=True)), training.output)
+    events = next((modifier.events for modifier in choice.modifiers if modifier.events), None)
+    kept = [*benchmark.keep, *(file for modifier in choice.modifiers for file in modifier.keep)]
+    identity = {
+        **_identity_of_process(experiment, host, choice, isolation, used, files),
+        **_identity_of_options(experiment, host, choice, isolation, roles),
+    }
+    cell = Cell(
+        cell_id=digest_of(identity),
+        host=host.name,
+        platform=host.platform,
+        benchmark=benchmark,
+        runtime=choice.runtime.name,
+        collector=choice.collector_name,
+        modifiers=choice.modifiers_name,
+        heap=choice.heap,
+        argv=roles[-1].argv if roles else expand(benchmark.command),
+        environment=choice.environment(benchmark.environment),
+        arrange={name: fill(source, values) for name, source in benchmark.arrange.items()},
+        prepare=expand(benchmark.prepare),
+        check=expand(benchmark.check),
+        conclude=expand(benchmark.conclude),
+        input=fill(benchmark.input, values),
+        # Each role has its own.
+        files=() if roles else _unique(files),
+        keep=tuple(dict.fromkeys([*kept, *((TRACE_FILE, ABOUT_FILE) if events else ())])),
+        events=events,
+        counters=experiment.counters | benchmark.counters,
+        training=run,
+        roles=roles,
+        isolation=isolation,
+    )
+    return cell, identity
+
+
+def _used_files(choice: _Choice, named: Mapping[str, File]) -> dict[str, File]:
+    """Return the files that the templates of a choice name, and those beside them."""
+    templates = [*choice.benchmark.command, *choice.benchmark.beside]
+    used = {name: named[name] for t in templates for name in placeholders(t) if name in named}
+    # Files next to a file that the user provides have no name in a template.
+    used.update({name: file for name, file in named.items() if name.partition("/")[0] in used})
+    used.update({plan: named[plan] for plan in map(choice.plan_of, choice.modifiers) if plan})
+    return used
+
+
+def _identity_of_process(
+    experiment: Experiment,
+    host: ResolvedHost,
+    choice: _Choice,
+    isolation: CellIsolation,
+    used: Mapping[str, File],
+    files: Sequence[File],
+) -> dict[str, Any]:
+    """Return the part of a cell's identity that every cell has.
+
+    Args:
+        used: files that templates name.
+        files: all files, without those in the image of a container.
+    """
+    benchmark = choice.benchmark
+    return {
         "version": IDENTITY_VERSION,
         "benchmark": [benchmark.label, benchmark.command, benchmark.adapter, dict(benchmark.adapter_options)],
         "parameters": dict(benchmark.parameters),
@@ -329,9 +410,9 @@ def _make(
         "expect": [benchmark.expect.digest, benchmark.expect.stdout_sha256, benchmark.expect.check_sha256],
         "files": sorted((n, file.sha256) for n, file in used.items() if file.path not in isolation.programs),
         "programs": sorted(f.sha256 for f in files),
-        "runtime": runtime.identity,
-        "flags": flags,
-        "environment": [environment, dict(host.environment)],
+        "runtime": host.runtimes[choice.runtime.name].identity,
+        "flags": choice.flags(),
+        "environment": [choice.environment(benchmark.environment), dict(host.environment)],
         "padding": experiment.environment.padding_bytes,
         "iterations": experiment.steady.iterations,
         "seed": experiment.seed,
@@ -341,74 +422,46 @@ def _make(
         # A kernel update during an experiment makes different cells, so that no comparison spans it.
         "host_fingerprint": dict(host.fingerprint),
     }
-    if choice.runtime.aa:
-        identity["aa"] = choice.runtime.name
-    paths = _paths_of_user(host, benchmark.programs)
-    if paths and not isolation.programs:
-        identity["paths"] = paths
-    if isolation.identity():
-        identity["isolation"] = isolation.identity()
-    if benchmark.expect.exit_codes != ONLY_ZERO:
-        identity["exit_codes"] = benchmark.expect.exit_codes
-    if benchmark.prepare:
-        identity["prepare"] = benchmark.prepare
-    if benchmark.conclude:
-        identity["conclude"] = benchmark.conclude
-    if benchmark.input or benchmark.output:
-        identity["streams"] = [benchmark.input, benchmark.output]
-    if benchmark.directory:
-        identity["directory"] = benchmark.directory
-    roles = tuple(_role(experiment, host, choice, role, given) for role in benchmark.roles)
-    if roles:
-        identity["roles"] = [
-            [given.command, given.ready and vars(given.ready), *_role_identity(host, role, runtime.name)]
-            for given, role in zip(benchmark.roles, roles, strict=True)
-        ]
-        # Each role has its own.
-        files = []
+
+
+def _identity_of_options(
+    experiment: Experiment,
+    host: ResolvedHost,
+    choice: _Choice,
+    isolation: CellIsolation,
+    roles: Sequence[CellRole],
+) -> dict[str, Any]:
+    """Return the part of a cell's identity that a cell with the defaults lacks, so that older cells keep their ids."""
+    benchmark = choice.benchmark
     counters = experiment.counters | benchmark.counters
-    if counters:
-        identity["counters"] = counters.to_json()
-    events = next((modifier.events for modifier in choice.modifiers if modifier.events), None)
-    recorded: tuple[str, ...] = ()
-    if events is not None:
-        identity["events"] = events.to_json()
-        recorded = (TRACE_FILE, ABOUT_FILE)
-    run = None
-    if training is not None:
-        # The command identifies the file, because two runs of a command produce different bytes.
-        identity["training"] = [training.flags, training.output]
-        own = (flags_of(m, m.training.flags if m.training else m.flags) for m in choice.modifiers)
-        trained = [*plain, *(flag for each in own for flag in each)]
-        run = TrainingRun(tuple(expand(benchmark.command, trained)), training.output)
-    cell = Cell(
-        cell_id=digest_of(identity),
-        host=host.name,
-        platform=host.platform,
-        benchmark=benchmark,
-        runtime=choice.runtime.name,
-        collector=choice.collector_name,
-        modifiers=choice.modifiers_name,
-        heap_factor=choice.heap.factor if choice.heap else None,
-        heap_mib=heap_mib,
-        argv=roles[-1].argv if roles else tuple(expand(benchmark.command)),
-        environment=environment,
-        arrange={name: fill(source, values) for name, source in benchmark.arrange.items()},
-        prepare=tuple(expand(benchmark.prepare)),
-        check=tuple(expand(benchmark.check)),
-        conclude=tuple(expand(benchmark.conclude)),
-        input=fill(benchmark.input, values),
-        files=tuple(_unique(files)),
-        keep=tuple(
-            dict.fromkeys([*benchmark.keep, *(f for m in choice.modifiers for f in m.keep), *recorded])
-        ),
-        events=events,
-        counters=counters,
-        training=run,
-        roles=roles,
-        isolation=isolation,
-    )
-    return cell, identity
+    exit_codes = benchmark.expect.exit_codes
+    options: dict[str, Any] = {
+        "aa": choice.runtime.name if choice.runtime.aa else None,
+        "paths": None if isolation.programs else _paths_of_user(host, benchmark.programs),
+        "isolation": isolation.identity(),
+        "prepare": benchmark.prepare,
+        "conclude": benchmark.conclude,
+        "streams": [benchmark.input, benchmark.output] if benchmark.input or benchmark.output else None,
+        "directory": benchmark.directory,
+        "roles": [
+            [
+                given.command,
+                given.ready and vars(given.ready),
+                *_role_identity(host, role, choice.runtime.name),
+            ]
+            for given, role in zip(benchmark.roles, roles, strict=True)
+        ],
+        "counters": counters.to_json() if counters else None,
+    }
+    for modifier in choice.modifiers:
+        if modifier.events:
+            options["events"] = modifier.events.to_json()
+        if modifier.training:
+            # The command identifies the file, because two runs of a command produce different bytes.
+            options["training"] = [modifier.training.flags, modifier.training.output]
+    identity = {name: value for name, value in options.items() if value}
+    # Empty: any exit code, which is no default.
+    return identity if exit_codes == ONLY_ZERO else {**identity, "exit_codes": exit_codes}
 
 
 def _role_identity(host: ResolvedHost, role: CellRole, runtime: str) -> list[object]:
@@ -442,8 +495,7 @@ def _role(
     is_first = role == benchmark.roles[0]
     environment = {**on.environment, **benchmark.environment}
     if is_first:
-        for modifier in choice.modifiers:
-            environment.update(modifier.environment)
+        environment = choice.environment(environment)
     names = {name for argument in role.command for name in placeholders(argument)}
     files = [
         *(runtime.files if "runtime" in names else ()),
@@ -453,7 +505,7 @@ def _role(
     ]
     ready = role.ready and replace(role.ready, port=fill(role.ready.port, values))
     argv = expand_command(role.command, runtime, given if is_first else (), values, on)
-    return CellRole(role.name, role.host, tuple(argv), environment, tuple(_unique(files)), ready)
+    return CellRole(role.name, role.host, tuple(argv), environment, _unique(files), ready)
 
 
 def _isolation(
@@ -501,5 +553,5 @@ def _isolation(
     )
 
 
-def _unique(files: list[File]) -> list[File]:
-    return list({file.path: file for file in files}.values())
+def _unique(files: Sequence[File]) -> tuple[File, ...]:
+    return tuple({file.path: file for file in files}.values())

@@ -142,8 +142,7 @@ class Selector:
                 runtime=given.runtime,
                 collector=given.collector,
                 modifiers=label,
-                heap_factor=None if given.heap_factor is None else float(given.heap_factor),
-                heap_mib=given.heap_mib,
+                heap=Heap(None if given.heap_factor is None else float(given.heap_factor), given.heap_mib),
                 host=given.host,
             )
             for benchmark in self.benchmarks(given, path)

@@ -39,7 +39,7 @@ def configs_of(experiment: Experiment, suite: str = "") -> set[Config]:
                 exclude.runtime in (None, runtime.name)
                 and exclude.collector in (None, name)
                 and exclude.modifiers in (None, label)
-                and exclude.heap_mib in (None, heap)
+                and exclude.heap.mib in (None, heap)
                 and (exclude.benchmark is None or exclude.benchmark.startswith(f"{suite}/"))
                 for exclude in experiment.excludes
             ):

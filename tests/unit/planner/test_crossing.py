@@ -53,7 +53,7 @@ def test_native_benchmarks_have_neither_collector_nor_heap(
         runtimes=(*experiment.runtimes, Runtime("native", "native", "none")),
     )
     (cell,) = cross(native, host, minheaps).cells
-    assert (cell.argv, cell.collector, cell.heap_mib, cell.runtime) == (("/bin/true",), "", None, "native")
+    assert (cell.argv, cell.collector, cell.heap, cell.runtime) == (("/bin/true",), "", Heap(), "native")
 
 
 def test_a_collector_that_the_jvm_refuses_is_reported(
@@ -89,10 +89,10 @@ def test_what_the_spec_says_a_runtime_refuses_is_not_asked(
     ("exclude", "left"),
     [
         (Exclude(collector="g1"), 16),
-        (Exclude(collector="g1", heap_factor=1.5), 20),
+        (Exclude(collector="g1", heap=Heap(1.5)), 20),
         (Exclude(benchmark="x", runtime="a"), 18),
         (Exclude(benchmark="s/x:small"), 12),
-        (Exclude(heap_mib=60), 12),
+        (Exclude(heap=Heap(mib=60)), 12),
         (Exclude(host="elsewhere"), 24),
     ],
 )
@@ -118,9 +118,9 @@ def test_factors_that_give_the_same_heap_are_one_cell_and_the_others_are_told(
 ) -> None:
     tight = replace(experiment, heaps=(Heap(factor=1.0), Heap(factor=1.1), Heap(factor=2.0)))
     crossing = cross(tight, host, {(f"s/{b}:small", r): 5 for b in "xy" for r in "ab"})
-    assert {cell.heap_mib for cell in crossing.cells} == {5, 6, 10}
+    assert {cell.heap.mib for cell in crossing.cells} == {5, 6, 10}
     same = cross(tight, host, {(f"s/{b}:small", r): 1 for b in "xy" for r in "ab"})
-    assert {cell.heap_mib for cell in same.cells} == {1, 2}
+    assert {cell.heap.mib for cell in same.cells} == {1, 2}
     assert len(same.impossible) == 12
 
 

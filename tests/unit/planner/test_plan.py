@@ -35,7 +35,7 @@ def test_a_block_holds_the_alternatives_of_one_benchmark_and_heap(
     assert plan.group_sizes == [6, 6, 6, 6]
     for start in range(0, 24, 6):
         block = plan.cells[start : start + 6]
-        assert len({(c.benchmark.label, c.heap_factor) for c in block}) == 1
+        assert len({(c.benchmark.label, c.heap) for c in block}) == 1
 
 
 def test_factors_that_are_not_compared_make_blocks_of_their_own(

@@ -11,7 +11,7 @@ from regatta.answers.spine.pairs import pairs_of
 from regatta.answers.spine.parts import Place
 from regatta.answers.spine.samples import PlannedCell, Samples
 from regatta.host.values.cell import Cell
-from regatta.host.values.experiment import Experiment, Heap, SteadyState, Stopping
+from regatta.host.values.experiment import Experiment, SteadyState, Stopping
 from regatta.host.values.resolved import ResolvedHost
 from regatta.planner.cells import cross
 from regatta.planner.plan import HostPlan, plan_host, segment_bounds
@@ -32,7 +32,7 @@ def adaptive(experiment: Experiment) -> Experiment:
 def as_analysed(cells: list[Cell]) -> list[PlannedCell]:
     return [
         PlannedCell(i, Place(c.host, c.platform, c.benchmark.label, c.runtime, c.collector, c.modifiers,
-                             Heap(c.heap_factor, c.heap_mib)), c.cell_id, c.label, c.benchmark.metric, c.benchmark.better, 9)
+                             c.heap), c.cell_id, c.label, c.benchmark.metric, c.benchmark.better, 9)
         for i, c in enumerate(cells)
     ]  # fmt: skip
 

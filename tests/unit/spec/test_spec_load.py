@@ -133,7 +133,7 @@ def test_excludes_name_benchmarks_by_their_labels(load: Load) -> None:
     assert excludes == (
         Exclude(benchmark="toy/lzw:small", runtime="jdk-21"),
         Exclude(benchmark="toy/lzw:default", runtime="jdk-21"),
-        Exclude(heap_factor=2.0, modifiers="none"),
+        Exclude(heap=Heap(2.0), modifiers="none"),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from regatta.host.values.counters import Counted
 from regatta.host.values.events import Events
-from regatta.host.values.experiment import ONLY_ZERO, Benchmark, RoleReady
+from regatta.host.values.experiment import ONLY_ZERO, Benchmark, Heap, RoleReady
 from regatta.host.values.isolation import CellIsolation
 from regatta.host.values.plan_cell import PlanCell
 from regatta.host.values.resolved import File
@@ -71,8 +71,8 @@ class Cell:
     collector: str
     #: names joined by "+", or "none"
     modifiers: str
-    heap_factor: float | None
-    heap_mib: int | None
+    #: with its size; neither factor nor size: the cell has no heap
+    heap: Heap
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     arrange: Mapping[str, str]
@@ -100,14 +100,7 @@ class Cell:
     @property
     def label(self) -> str:
         """Return the label to display: `vm/compress:s10 · temurin-21 g1 · 2x (24 MiB)`."""
-        label = cell_label(
-            self.benchmark.label,
-            self.runtime,
-            self.collector,
-            self.modifiers,
-            self.heap_factor,
-            self.heap_mib,
-        )
+        label = cell_label(self.benchmark.label, self.runtime, self.collector, self.modifiers, self.heap)
         return f"{label} (again)" if self.twin_of else label
 
     def to_json(self, timeout_s: float, iterations: int) -> PlanCell:
@@ -127,8 +120,8 @@ class Cell:
             "runtime": self.runtime,
             "collector": self.collector,
             "modifiers": self.modifiers,
-            "heap_factor": self.heap_factor,
-            "heap_mib": self.heap_mib,
+            "heap_factor": self.heap.factor,
+            "heap_mib": self.heap.mib,
             "platform": self.platform,
             "metric": benchmark.metric,
             "better": benchmark.better,
@@ -183,23 +176,15 @@ def heap_text(factor: float | None, mib: float | None) -> str:
     return "" if mib is None else f"{mib:g}MiB"
 
 
-def heap_label(factor: float | None, mib: float | None) -> str:
+def heap_label(heap: Heap) -> str:
     """Format a heap for people: `1.5x (96 MiB)`, `1.5x`, `96 MiB`; "" for none."""
-    size = "" if mib is None else f"{mib:,} MiB"
-    if factor is None:
+    size = "" if heap.mib is None else f"{heap.mib:,} MiB"
+    if heap.factor is None:
         return size
-    return f"{factor:g}x ({size})" if size else f"{factor:g}x"
+    return f"{heap.factor:g}x ({size})" if size else f"{heap.factor:g}x"
 
 
-def cell_label(
-    benchmark: str,
-    runtime: str,
-    collector: str,
-    modifiers: str,
-    heap_factor: float | None,
-    heap_mib: int | None,
-) -> str:
+def cell_label(benchmark: str, runtime: str, collector: str, modifiers: str, heap: Heap) -> str:
     """Join the existing parts in the order benchmark · configuration · heap."""
-    configuration = configuration_name(runtime, collector, modifiers)
-    heap = heap_label(heap_factor, heap_mib)
-    return f"{benchmark} · {configuration}" + (f" · {heap}" if heap else "")
+    parts = (benchmark, configuration_name(runtime, collector, modifiers), heap_label(heap))
+    return " · ".join(parts if parts[2] else parts[:2])

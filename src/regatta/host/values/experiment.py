@@ -453,8 +453,8 @@ class Exclude:
     runtime: str | None = None
     collector: str | None = None
     modifiers: str | None = None
-    heap_factor: float | None = None
-    heap_mib: int | None = None
+    #: each part that is not None is a condition
+    heap: Heap = Heap()
     host: str | None = None
 
 

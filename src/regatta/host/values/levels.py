@@ -51,8 +51,7 @@ def levels_of(benchmark: str, runtime: str, collector: str, modifiers: str, heap
 
 def levels_of_cell(cell: Cell) -> Levels:
     """Return the levels of a planned cell."""
-    heap = Heap(cell.heap_factor, cell.heap_mib).asked
-    return levels_of(cell.benchmark.label, cell.runtime, cell.collector, cell.modifiers, heap)
+    return levels_of(cell.benchmark.label, cell.runtime, cell.collector, cell.modifiers, cell.heap.asked)
 
 
 def levels_of_planned(cell: PlanCell) -> Levels:

@@ -68,8 +68,8 @@ def test_heaps_are_named_by_factor_and_size() -> None:
     assert show_heap(Heap(1.5)) == "1.5x"
     assert show_heap(Heap()) == ""
     # The label of a cell names its heap in the same way.
-    assert cell_label("a", "jdk", "g1", "none", 1.5, 96) == f"a · jdk g1 · {show_heap(Heap(1.5, 96))}"
-    assert cell_label("a", "jdk", "g1", "none", None, None) == "a · jdk g1"
+    assert cell_label("a", "jdk", "g1", "none", Heap(1.5, 96)) == f"a · jdk g1 · {show_heap(Heap(1.5, 96))}"
+    assert cell_label("a", "jdk", "g1", "none", Heap()) == "a · jdk g1"
 
 
 def test_a_collector_has_one_colour_and_an_alternative_one_mark_everywhere() -> None:

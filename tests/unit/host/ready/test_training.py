@@ -16,6 +16,7 @@ from regatta.host.values.experiment import (
     Cores,
     Expectation,
     Experiment,
+    Heap,
     Modifier,
     PerturbationLimits,
     ProcessEnvironment,
@@ -70,7 +71,7 @@ def trained_cell(folder: Path, log: Path, word: str = "run", cell_id: str = "cel
     argv = (str(program), "-XX:Use={trained}", word)
     training = TrainingRun((str(program), "-XX:Make={output}", word), "app.aot")
     return Cell(
-        cell_id, "local", "local", BENCHMARK, "a", "g1", "cache", None, 64, argv, {"EXTRA": "extra"},
+        cell_id, "local", "local", BENCHMARK, "a", "g1", "cache", Heap(mib=64), argv, {"EXTRA": "extra"},
         {"given": str(folder / "input")}, (), (File(str(program), "0" * 64),), training,
     )  # fmt: skip
 

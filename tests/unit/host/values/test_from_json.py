@@ -31,7 +31,7 @@ BENCHMARK = Benchmark(
     environment={}, arrange={}, check=(), expect=Expectation(), builds={}, inputs={},
 )  # fmt: skip
 CELL = Cell(
-    "id", "h", "p", BENCHMARK, "a", "g1", "none", 1.5, 24, ("java",), {}, {}, (), (File("/f", "0"),),
+    "id", "h", "p", BENCHMARK, "a", "g1", "none", Heap(1.5, 24), ("java",), {}, {}, (), (File("/f", "0"),),
     isolation=CellIsolation("docker", "image"),
 )  # fmt: skip
 VALUES = [
