@@ -9,7 +9,14 @@ from collections.abc import Collection, Mapping
 from regatta.host.quiet.groups import Services
 from regatta.host.quiet.host import QuietHost
 from regatta.host.quiet.interrupts import Interrupts, KernelThreads, WorkQueues
-from regatta.host.quiet.kernel import Aslr, HugePages, PageCache, Swappiness, TimerMigration, Watchdogs
+from regatta.host.quiet.kernel import (
+    ASLR,
+    HUGE_PAGES,
+    SWAPPINESS,
+    TIMER_MIGRATION,
+    WATCHDOGS,
+    PageCache,
+)
 from regatta.host.quiet.knob import Item, Knob, KnobState
 from regatta.host.quiet.processor import Boost, Governor, Siblings
 from regatta.host.quiet.report import KnobPlace, KnobReport, Outcome, Problem, report_of
@@ -20,7 +27,7 @@ from regatta.host.quiet.units import Units
 #: In the order of setting; restoring uses the reverse. Units are first, because some of them set the same values as other knobs.
 #: Hardware threads are set last and restored first: the settings of a CPU are not visible while it is offline.
 KNOBS: tuple[Knob, ...] = (
-    Units(), Governor(), Boost(), Aslr(), HugePages(), Swap(), Swappiness(), Watchdogs(), TimerMigration(),
+    Units(), Governor(), Boost(), ASLR, HUGE_PAGES, Swap(), SWAPPINESS, WATCHDOGS, TIMER_MIGRATION,
     Interrupts(), WorkQueues(), KernelThreads(), Services(), PageCache(), Siblings(),
 )  # fmt: skip
 NAMES = tuple(knob.name for knob in KNOBS)
