@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-#: indexes in `stat_fields`: state, start time in clock ticks since boot
-STATE, START = 0, 19
+#: indexes in `stat_fields`: state, parent, flags, start time in clock ticks since boot
+STATE, PARENT, FLAGS, START = 0, 1, 6, 19
 _ORPHANS_S = 10.0
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -28,7 +28,7 @@ def die_with_parent() -> None:
     prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def stat_fields(pid: int, proc: str = "/proc") -> list[str]:
+def stat_fields(pid: int | str, proc: str = "/proc") -> list[str]:
     """Return the fields of /proc/PID/stat after the name (which can contain anything); empty if the process does not exist."""
     try:
         with open(f"{proc}/{pid}/stat", "rb") as file:
@@ -81,13 +81,18 @@ def _processes_with(variable: bytes) -> list[int]:
     return found
 
 
+def status_value(pid: int | str, name: str, proc: str = "/proc") -> str | None:
+    """Return a value of /proc/PID/status; None if there is none, or the task no longer exists."""
+    try:
+        with open(f"{proc}/{pid}/status", errors="replace") as file:
+            return next((line[len(name) + 1 :].strip() for line in file if line.startswith(f"{name}:")), None)
+    except OSError:
+        return None
+
+
 def effective_capabilities(pid: int) -> int:
     """Return the effective capabilities of a process as a mask; 0 if it no longer exists."""
-    try:
-        with open(f"/proc/{pid}/status") as file:
-            return next((int(line.split()[1], 16) for line in file if line.startswith("CapEff:")), 0)
-    except OSError:
-        return 0
+    return int(status_value(pid, "CapEff") or "0", 16)
 
 
 def children_of(pid: int) -> list[int]:

@@ -15,8 +15,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from regatta.host.cgroup_mounts import mounts, paths_of
 from regatta.host.measure import cpu_quota, memory_limit
-from regatta.host.measure.cgroup_mounts import mounts, paths_of
 from regatta.host.processes import process_start
 
 _PREFIX = "regatta-"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from regatta.host.measure.cgroup_mounts import mounts, paths_of
+from regatta.host.cgroup_mounts import mounts, paths_of
 
 #: A quota of 1 is this much processor time per period.
 PERIOD_US = 100_000

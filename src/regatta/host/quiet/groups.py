@@ -17,6 +17,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
+from regatta.host.cgroup_mounts import mounts, paths_of
+from regatta.host.processes import PARENT, stat_fields
 from regatta.host.quiet.host import CPU, QuietHost
 from regatta.host.quiet.interrupts import allowed_cpus, is_kernel_thread
 from regatta.host.quiet.knob import Item, Knob, KnobState, of_cpus
@@ -292,30 +294,24 @@ def _ancestors(host: QuietHost) -> set[str]:
     pid = str(os.getpid())
     while pid not in found and pid not in ("0", "1"):
         found.add(pid)
-        words = (host.read(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
-        pid = words[1] if len(words) > 1 else "0"
+        fields = stat_fields(pid, host.proc)
+        pid = fields[PARENT] if len(fields) > PARENT else "0"
     return found
 
 
 def _mounts(host: QuietHost) -> list[tuple[int, str]]:
     """Return (version, folder as a key) of the hierarchies that may have cpusets, version 2 first."""
-    found = []
-    for line in (host.read("proc/self/mounts") or "").splitlines():
-        _, point, kind, options, *_ = line.split()
-        folder = point.replace("\\040", " ").lstrip("/")
-        if kind == "cgroup2":
-            found.append((2, folder))
-        elif kind == "cgroup" and "cpuset" in options.split(","):
-            found.append((1, folder))
+    found = [
+        (2 if kind == "cgroup2" else 1, point.lstrip("/"))
+        for kind, point, options in mounts(host.proc)
+        if kind == "cgroup2" or "cpuset" in options
+    ]
     return sorted(found, reverse=True)
 
 
 def _own_path(host: QuietHost) -> PurePosixPath:
     """Return this process's group of version 2, as a path below its mount."""
-    for line in (host.read("proc/self/cgroup") or "").splitlines():
-        if line.startswith("0::"):
-            return PurePosixPath(line[3:].lstrip("/"))
-    return PurePosixPath()
+    return PurePosixPath(paths_of("self", host.proc).get("", "").lstrip("/"))
 
 
 def _is_spared(name: str) -> bool:

@@ -81,6 +81,11 @@ class QuietHost:
             )  # fmt: skip
 
     @property
+    def proc(self) -> str:
+        """Return the folder of the processes."""
+        return str(self.root / "proc")
+
+    @property
     def boot_id(self) -> str:
         """Return the kernel's ID of this boot; volatile settings last as long."""
         return self.read("proc/sys/kernel/random/boot_id") or "unknown"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from regatta.host.processes import FLAGS, START, stat_fields, status_value
 from regatta.host.quiet.host import QuietHost
 from regatta.host.quiet.knob import Item, Knob, KnobState, of_cpus
 from regatta.host.values.cpu_list import cpu_list_text, cpu_mask_text, parse_cpu_list, parse_cpu_mask
@@ -139,11 +140,8 @@ class KernelThreads(Knob):
 
 def allowed_cpus(host: QuietHost, pid: str) -> str | None:
     """Return the CPUs that a task may use, as a list; None: it no longer exists."""
-    for line in (host.read(f"proc/{pid}/status") or "").splitlines():
-        name, _, value = line.partition(":")
-        if name == "Cpus_allowed_list":
-            return cpu_list_text(parse_cpu_list(value))
-    return None
+    cpus = status_value(pid, "Cpus_allowed_list", host.proc)
+    return None if cpus is None else cpu_list_text(parse_cpu_list(cpus))
 
 
 def is_kernel_thread(host: QuietHost, pid: str) -> bool:
@@ -154,8 +152,8 @@ def is_kernel_thread(host: QuietHost, pid: str) -> bool:
 
 def _identity(host: QuietHost, pid: str) -> tuple[str, int] | None:
     """Return (start in ticks since boot, flags) of a process; None: it no longer exists."""
-    words = (host.read(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
-    return (words[19], int(words[6])) if len(words) > 19 else None
+    fields = stat_fields(pid, host.proc)
+    return (fields[START], int(fields[FLAGS])) if len(fields) > START else None
 
 
 def _kernel_threads(host: QuietHost) -> Iterator[tuple[str, str, int]]:

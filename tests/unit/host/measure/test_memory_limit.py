@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 from helpers.runner_plans import NO_LIMITS, Runner, cell, groups_of, printed, python, sh, write_plan
 from regatta.cli.explain import explain
+from regatta.host.cgroup_mounts import mounts, paths_of
 from regatta.host.measure import cgroup, memory_limit
 from regatta.host.measure.cgroup import TreeAccounting, open_accounting
-from regatta.host.measure.cgroup_mounts import mounts, paths_of
 from regatta.host.measure.perturbation import LEAST_EVIDENCE_S
 from regatta.host.measure.process import Launch, StopSignals, run_process
 

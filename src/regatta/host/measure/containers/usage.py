@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from regatta.host.measure.cgroup_mounts import mounts, paths_of
+from regatta.host.cgroup_mounts import mounts, paths_of
 
 #: v1 reports times in ns, v2 in us. v1 samples user and system time at clock ticks; its total is exact.
 _CPU = {
