@@ -12,14 +12,14 @@ from regatta.host.values.experiment import Benchmark, Scalar
 from regatta.host.values.template import placeholders
 from regatta.spec.fields import MAX_ITEMS, value_text
 from regatta.spec.plan_size import MAX_CELLS
-from regatta.spec.problems import shown, unknown
+from regatta.spec.problems import Reporter, shown, unknown
 from regatta.spec.registries import read_registry
 from regatta.spec.spec_schema import BenchmarkChoice, Spec
 from regatta.spec.suites import Suite, check_suite, resolve_benchmark
 from regatta.spec.yaml_lines import Budget, Document, KeyPath
 
 
-class Chooser:
+class Chooser(Reporter):
     """Reads the suites of a spec and resolves its benchmarks."""
 
     def __init__(
@@ -31,12 +31,11 @@ class Chooser:
         path: Path,
         problems: list[Problem],
     ) -> None:
-        self.document = document
+        super().__init__(document, problems)
         self.spec = spec
         self.item = item
         self.folder = home / "configs" / "suites"
         self.beside = path.parent
-        self.problems = problems
         #: suite -> its content; None: it is invalid
         self.suites: dict[str, Suite | None] = {}
         #: some benchmarks could not be resolved, so checks of the complete list are skipped
@@ -55,27 +54,15 @@ class Chooser:
             for benchmark in self.chosen(suite, choice, path):
                 key = _identity(benchmark)
                 if key in found:
-                    where = self.document.where(path)
-                    what = (
-                        "combinations of benchmark, size and parameters"
-                        if benchmark.chosen or found[key].chosen
-                        else "combinations of benchmark and size"
-                    )
-                    self.problems.append(
-                        Problem(where, f"unique {what}", f"duplicate {benchmark.label}", "remove one")
-                    )
+                    chosen = benchmark.chosen or found[key].chosen
+                    parts = "benchmark, size and parameters" if chosen else "benchmark and size"
+                    expected = f"unique combinations of {parts}"
+                    self.report(path, expected, f"duplicate {benchmark.label}", "remove one")
                 found[key] = benchmark
             if len(found) > MAX_CELLS:
-                where = self.document.where(path)
+                where, expected = self.document.where(path), f"at most {MAX_CELLS:,} benchmarks"
                 got = f"at least {len(found):,}"
-                self.refuse(
-                    Problem(
-                        where,
-                        f"at most {MAX_CELLS:,} benchmarks",
-                        got,
-                        "reduce the values, or split the spec",
-                    )
-                )
+                self.refuse(Problem(where, expected, got, "reduce the values, or split the spec"))
                 break
         return list(found.values())
 
@@ -83,12 +70,10 @@ class Chooser:
         """Read the suite files that the spec lists."""
         budget = Budget()
         for index, text in enumerate(self.spec.suites):
-            where = self.document.where(self.item("suites", index))
+            path = self.item("suites", index)
             file = self.beside / text
             if not file.is_file():
-                self.problems.append(
-                    Problem(where, "a suite file, relative to the spec", shown(text), "correct the path")
-                )
+                self.report(path, "a suite file, relative to the spec", shown(text), "correct the path")
                 self.incomplete = True
                 continue
             before = len(self.problems)
@@ -104,7 +89,7 @@ class Chooser:
                 continue
             name = suite.model.suite
             if name in self.suites or name in self.names():
-                self.problems.append(Problem(where, "a unique suite name", shown(name), "rename the suite"))
+                self.report(path, "a unique suite name", shown(name), "rename the suite")
             self.suites[name] = suite if len(self.problems) == before else None
 
     def names(self) -> list[str]:
@@ -117,8 +102,7 @@ class Chooser:
             return self.suites[name]
         known = self.names()
         if name not in known:
-            where = self.document.where((*path, "suite"))
-            self.problems.append(unknown(where, "a suite", name, [*known, *self.suites]))
+            self.report_unknown((*path, "suite"), "a suite", name, [*known, *self.suites])
             return None
         before = len(self.problems)
         document = read_registry(self.folder / f"{name}.yml", self.problems)
@@ -133,16 +117,14 @@ class Chooser:
         found: list[Benchmark] = []
         for index, name in enumerate(names):
             if name not in table:
-                where = self.document.where(self.inner(path, "benchmark", index))
                 what = f"a benchmark of suite `{suite.model.suite}`"
-                self.problems.append(unknown(where, what, name, [*table, "all"]))
+                self.report_unknown(self.inner(path, "benchmark", index), what, name, [*table, "all"])
                 self.incomplete = True
                 continue
             for place, size in enumerate(choice.size):
                 if size not in table[name].sizes:
-                    where = self.document.where(self.inner(path, "size", place))
                     what = f"a size of `{suite.model.suite}/{name}`"
-                    self.problems.append(unknown(where, what, size, table[name].sizes))
+                    self.report_unknown(self.inner(path, "size", place), what, size, table[name].sizes)
                     self.incomplete = True
                     continue
                 found += self.crossed(suite, choice, name, size, path)

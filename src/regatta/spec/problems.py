@@ -91,6 +91,23 @@ def unknown(where: str, what: str, got: str, known: Iterable[str]) -> Problem:
     return Problem(where, expected, shown(got), fix)
 
 
+class Reporter:
+    """Collects the problems of a document, each at a path of it."""
+
+    def __init__(self, document: Document, problems: list[Problem]) -> None:
+        self.document = document
+        #: shared with other reporters
+        self.problems = problems
+
+    def report(self, path: KeyPath, expected: str, got: str, fix: str = "") -> None:
+        """Add a problem."""
+        self.problems.append(Problem(self.document.where(path), expected, got, fix))
+
+    def report_unknown(self, path: KeyPath, what: str, got: str, known: Iterable[str]) -> None:
+        """Add the problem of an unknown name (see `unknown`)."""
+        self.problems.append(unknown(self.document.where(path), what, got, known))
+
+
 def nearest(got: str, known: Sequence[str]) -> str:
     """Return the fix of a typo: to use the closest known name; empty if none is close."""
     name = closest(got, known)

@@ -38,7 +38,7 @@ from regatta.spec.chooser import Chooser
 from regatta.spec.heap_schema import factors, sizes_mib
 from regatta.spec.minheaps import kept_minheaps
 from regatta.spec.plan_size import check_plan_size
-from regatta.spec.problems import found_at, shown, unknown
+from regatta.spec.problems import Reporter, found_at, shown
 from regatta.spec.registries import (
     Registries,
     as_collector,
@@ -80,7 +80,7 @@ def _comparing(benchmark: Benchmark, metric: str, better: Better) -> Benchmark:
     return replace(benchmark, metric=metric, better=better, summary="median" if keeps else "mean")
 
 
-class Resolver:
+class Resolver(Reporter):
     """Resolves one spec to an experiment; every unresolved reference becomes a problem.
 
     `known` holds the valid keys of the user: other keys are not checked. `indices` has the original indices of entries of
@@ -98,14 +98,13 @@ class Resolver:
         path: Path,
         problems: list[Problem],
     ) -> None:
-        self.document = document
+        super().__init__(document, problems)
         self.spec = spec
         self.known = known
         self.indices = indices
         self.registries = registries
         self.home = home
         self.path = path
-        self.problems = problems
         #: lists of the user that cannot be checked, because a part of them is invalid
         self.partial = set(document.value) - known | set(indices)
         self.chooser = Chooser(document, spec, self.item, home, path, problems)
@@ -120,9 +119,7 @@ class Resolver:
 
     def problem(self, path: KeyPath, expected: str, got: Any, fix: str = "") -> None:
         """Add a problem at a path of the spec."""
-        self.problems.append(
-            Problem(self.document.where(path), expected, found_at(self.document, path, got), fix)
-        )
+        self.report(path, expected, found_at(self.document, path, got), fix)
 
     def experiment(self) -> Experiment | None:
         """Return the experiment, or None if there is a problem."""
@@ -276,10 +273,8 @@ class Resolver:
         if without:
             first = without[0]
             more = f" (and of {len(without) - 1} more)" if len(without) > 1 else ""
-            where = self.document.where(("metric",))
-            self.problems.append(
-                unknown(where, f"a metric of {first.label}{more}", given.name, reportable(first) or ())
-            )
+            what = f"a metric of {first.label}{more}"
+            self.report_unknown(("metric",), what, given.name, reportable(first) or ())
         if (
             given.name == PROCESS_ELAPSED
             and method not in ("startup", "fixed")
@@ -324,28 +319,25 @@ class Resolver:
         """Check that benchmarks are measured at several loads, and that they can report the metric."""
         name = target.parameter
         loaded = [benchmark for benchmark in benchmarks if name in benchmark.chosen]
-        where = self.document.where((*path, "parameter"))
+        place = (*path, "parameter")
         if not loaded:
             known = {parameter for benchmark in benchmarks for parameter in benchmark.chosen}
-            self.problems.append(
-                unknown(where, "a parameter that `benchmarks` in the spec sets", name, known)
-            )
+            self.report_unknown(place, "a parameter that `benchmarks` in the spec sets", name, known)
             return
         values = [benchmark.chosen[name] for benchmark in loaded]
         wrong = [value for value in values if isinstance(value, bool | str) or value <= 0]
         if wrong:
             expected = f"positive numbers as values of `{name}`, which is the load"
-            self.problems.append(Problem(where, expected, shown(wrong[0]), "remove this value"))
+            self.report(place, expected, shown(wrong[0]), "remove this value")
         alike = Counter(label_without(benchmark.label, [PARAMETERS + name]) for benchmark in loaded)
         if max(alike.values()) < 2:
             expected = f"a parameter with two or more values (`{name}` is the load)"
             got = f"one value, {shown(values[0])}"
-            self.problems.append(Problem(where, expected, got, f"write `parameters: {{{name}: [1, 2, 4]}}`"))
+            self.report(place, expected, got, f"write `parameters: {{{name}: [1, 2, 4]}}`")
         reported = [reportable(benchmark) for benchmark in loaded]
         if all(known is not None and target.metric not in known for known in reported):
-            at = self.document.where((*path, "metric"))
-            of = f"a metric of {loaded[0].label}"
-            self.problems.append(unknown(at, of, target.metric, reported[0] or ()))
+            what = f"a metric of {loaded[0].label}"
+            self.report_unknown((*path, "metric"), what, target.metric, reported[0] or ())
 
     def define(self) -> None:
         """Add the spec's runtimes and collectors to the registries."""
@@ -392,7 +384,7 @@ class Resolver:
             if name in table:
                 found.append(table[name])
             elif name not in self.registries.broken:
-                self.problems.append(unknown(self.document.where(self.item(key, index)), what, name, table))
+                self.report_unknown(self.item(key, index), what, name, table)
         return found
 
     def hosts(self) -> list[Host]:
@@ -463,8 +455,7 @@ class Resolver:
         for path, names in places:
             for name in names:
                 if name not in used:
-                    where = self.document.where((*path, "images", name))
-                    self.problems.append(unknown(where, "a runtime of this spec", name, used))
+                    self.report_unknown((*path, "images", name), "a runtime of this spec", name, used)
 
     def modifiers(self) -> list[tuple[Modifier, ...]]:
         """Return the sets of modifiers."""
@@ -492,8 +483,7 @@ class Resolver:
             seen.append(frozenset(names))
             for position, name in enumerate(names):
                 if name not in {*table, *registries.broken} and "modifiers" not in self.partial:
-                    where = self.document.where((*place, position))
-                    self.problems.append(unknown(where, "a modifier", name, table))
+                    self.report_unknown((*place, position), "a modifier", name, table)
             found.append(tuple(table[name] for name in names if name in table))
         return found
 

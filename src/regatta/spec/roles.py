@@ -8,7 +8,7 @@ from dataclasses import replace
 from regatta.host.errors import Problem
 from regatta.host.values.experiment import Benchmark
 from regatta.host.values.host import Host
-from regatta.spec.problems import unknown
+from regatta.spec.problems import Reporter
 from regatta.spec.spec_schema import Spec
 from regatta.spec.yaml_lines import Document
 
@@ -19,7 +19,7 @@ _TOGETHER = "+"
 Placement = Mapping[str, str]
 
 
-class RolePlacer:
+class RolePlacer(Reporter):
     """Places the roles of one spec; everything that is not possible becomes a problem."""
 
     def __init__(
@@ -30,15 +30,10 @@ class RolePlacer:
         platforms: Mapping[str, Sequence[Host]],
         problems: list[Problem],
     ) -> None:
-        self.document = document
+        super().__init__(document, problems)
         self.spec = spec
         self.known = known
         self.platforms = platforms
-        self.problems = problems
-
-    def problem(self, key: str, expected: str, got: str, fix: str) -> None:
-        """Add a problem of a key of the spec."""
-        self.problems.append(Problem(self.document.where(tuple(key.split("."))), expected, got, fix))
 
     def placed(
         self, benchmarks: Sequence[Benchmark], hosts: Sequence[Host]
@@ -51,9 +46,9 @@ class RolePlacer:
             self._without_roles(benchmarks)
             return [replace(benchmark, roles=()) for benchmark in benchmarks], list(hosts)
         if "platforms" in self.known:
-            self.problem("platforms", "no `platforms` together with `roles`", "both", "remove `platforms`")
+            self.report(("platforms",), "no `platforms` together with `roles`", "both", "remove `platforms`")
         if len(self.spec.roles) < 2:
-            self.problem("roles", "two or more roles", "one", "write `roles: {server: x86, client: arm}`")
+            self.report(("roles",), "two or more roles", "one", "write `roles: {server: x86, client: arm}`")
         chosen = self._hosts()
         for benchmark in benchmarks:
             self._possible(benchmark)
@@ -67,12 +62,12 @@ class RolePlacer:
 
     def _without_roles(self, benchmarks: Sequence[Benchmark]) -> None:
         if self.spec.placements != "fixed":
-            self.problem("placements", "`roles`, whose hosts are exchanged", "none", "add `roles`")
+            self.report(("placements",), "`roles`, whose hosts are exchanged", "none", "add `roles`")
         for benchmark in benchmarks:
             if benchmark.roles and not (benchmark.command or benchmark.commands):
                 roles = ", ".join(f"{role.name}: local" for role in benchmark.roles)
                 expected = f"`roles`, because {benchmark.label} has no command for one host"
-                self.problem("benchmarks", expected, "none", f"add `roles: {{{roles}}}`")
+                self.report(("benchmarks",), expected, "none", f"add `roles: {{{roles}}}`")
 
     def _hosts(self) -> dict[str, Host]:
         """Return the host of each role."""
@@ -81,8 +76,8 @@ class RolePlacer:
         for role, name in self.spec.roles.items():
             among = self.platforms.get(name) or ([hosts[name]] if name in hosts else [])
             if not among:
-                where = self.document.where(("roles", role))
-                self.problems.append(unknown(where, "a platform or a host", name, [*self.platforms, *hosts]))
+                known = [*self.platforms, *hosts]
+                self.report_unknown(("roles", role), "a platform or a host", name, known)
                 continue
             taken = {host.name for host in found.values()}
             found[role] = next((host for host in among if host.name not in taken), among[0])
@@ -93,8 +88,8 @@ class RolePlacer:
         if sorted(wanted) != sorted(has):
             got = f"roles {', '.join(has)}" if has else "no roles"
             expected = f"benchmarks with the roles {', '.join(wanted)}"
-            self.problem(
-                "roles", expected, f"{benchmark.label} with {got}", "correct `roles`, or `benchmarks`"
+            self.report(
+                ("roles",), expected, f"{benchmark.label} with {got}", "correct `roles`, or `benchmarks`"
             )
             return
         unusable = {
@@ -109,10 +104,12 @@ class RolePlacer:
         }
         for key in (key for key, value in unusable.items() if value):
             expected = f"benchmarks without `{key}`, which is for one host"
-            self.problem("benchmarks", expected, benchmark.label, "remove `roles`, or use another benchmark")
+            self.report(
+                ("benchmarks",), expected, benchmark.label, "remove `roles`, or use another benchmark"
+            )
         if self.spec.isolation.kind == "docker":
-            self.problem(
-                "isolation", "`cgroup` or `none` together with `roles`", "docker", "remove `isolation`"
+            self.report(
+                ("isolation",), "`cgroup` or `none` together with `roles`", "docker", "remove `isolation`"
             )
 
     def _placements(self, chosen: Mapping[str, Host]) -> list[Placement]:
@@ -122,7 +119,7 @@ class RolePlacer:
         hosts = list(named.values())
         if len(hosts) != 2 or len(set(hosts)) != 2:
             got = f"{len(hosts)} roles on {len(set(hosts))} hosts"
-            self.problem("placements", "two roles on two hosts with `swap`", got, "remove `placements`")
+            self.report(("placements",), "two roles on two hosts with `swap`", got, "remove `placements`")
         return [named, dict(zip(named, reversed(hosts), strict=True))]
 
 

@@ -18,7 +18,7 @@ from regatta.host.values.levels import (
     parameters_in,
 )
 from regatta.host.values.template import scalar_text
-from regatta.spec.problems import unknown
+from regatta.spec.problems import Reporter
 from regatta.spec.spec_schema import BaselineSpec, ExcludeSpec
 from regatta.spec.yaml_lines import Document, KeyPath
 
@@ -44,13 +44,12 @@ class Used:
     heap_sizes_mib: list[int] | None
 
 
-class Selector:
+class Selector(Reporter):
     """Resolves the selections of one spec; each unresolved one becomes a problem."""
 
     def __init__(self, document: Document, used: Used, problems: list[Problem]) -> None:
-        self.document = document
+        super().__init__(document, problems)
         self.used = used
-        self.problems = problems
 
     def compared_parameters(self, compare: Sequence[str], path_of: Callable[[str, int], KeyPath]) -> None:
         """Check that the parameters to compare are parameters of the spec."""
@@ -59,10 +58,8 @@ class Selector:
         known = sorted({name for benchmark in self.used.benchmarks for name in benchmark.chosen})
         for index, factor in enumerate(compare):
             for name in parameters_in([factor]) - set(known):
-                where = self.document.where(path_of("compare", index))
-                self.problems.append(
-                    unknown(where, "a parameter that `benchmarks` in the spec sets", name, known)
-                )
+                what = "a parameter that `benchmarks` in the spec sets"
+                self.report_unknown(path_of("compare", index), what, name, known)
 
     def baseline(self, given: BaselineSpec, compare: Sequence[str]) -> dict[str, str]:
         """Return factor -> level of the baseline.
@@ -93,9 +90,9 @@ class Selector:
         for factor in found:
             if factor not in (*ALWAYS, *components(compare)):
                 names = ", ".join(dict.fromkeys((*compare, factor)))
-                where = self.document.where(("baseline", *factor.split(".", 1)))
-                expected = "a factor that `compare` names"
-                self.problems.append(Problem(where, expected, repr(factor), f"write `compare: [{names}]`"))
+                place = ("baseline", *factor.split(".", 1))
+                fix = f"write `compare: [{names}]`"
+                self.report(place, "a factor that `compare` names", repr(factor), fix)
         return found
 
     def _heap(self, value: Decimal | None) -> str | None:
@@ -116,15 +113,12 @@ class Selector:
         found = [label for label, own in labels.items() if name in (label, own)]
         if len(found) == 1:
             return found[0]
-        where = self.document.where(("baseline", "benchmark"))
+        path = ("baseline", "benchmark")
         if found:
-            self.problems.append(
-                Problem(where, "one benchmark", repr(name), f"write one of {', '.join(found)}")
-            )
+            self.report(path, "one benchmark", repr(name), f"write one of {', '.join(found)}")
         else:
-            self.problems.append(
-                unknown(where, "one of the benchmarks in the spec", name, [*labels, *labels.values()])
-            )
+            known = [*labels, *labels.values()]
+            self.report_unknown(path, "one of the benchmarks in the spec", name, known)
         return None
 
     def exclude(self, given: ExcludeSpec, path: KeyPath) -> list[Exclude]:
@@ -158,10 +152,7 @@ class Selector:
         """Add a problem if the spec does not use a value."""
         if value is None or used is None or value in (choices := list(used)):
             return
-        where = self.document.where(path)
-        self.problems.append(
-            unknown(where, f"one of the {what} in the spec", _text(value), map(_text, choices))
-        )
+        self.report_unknown(path, f"one of the {what} in the spec", _text(value), map(_text, choices))
 
     def label(self, path: KeyPath, names: Sequence[str] | None) -> str | None:
         """Return the label of the set of modifiers `names`, in any order."""
@@ -200,16 +191,13 @@ class Selector:
                 )
             else:
                 names = {name for part in parts.values() for _, *rest in part for name in rest}
-                where = self.document.where((*path, *key))
-                self.problems.append(
-                    unknown(where, "a parameter of the benchmarks of the spec", key[-1], names)
-                )
+                what = "a parameter of the benchmarks of the spec"
+                self.report_unknown((*path, *key), what, key[-1], names)
         if len(self.problems) == before:
-            where = self.document.where(path)
-            expected = "a combination of benchmark and size in the spec"
-            if values:
-                expected = "a combination of benchmark, size and parameters in the spec"
-            self.problems.append(unknown(where, expected, " ".join(named.values()), parts))
+            of_spec = "benchmark, size and parameters" if values else "benchmark and size"
+            self.report_unknown(
+                path, f"a combination of {of_spec} in the spec", " ".join(named.values()), parts
+            )
         return []
 
 
