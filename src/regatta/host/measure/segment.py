@@ -155,15 +155,9 @@ def check_host(header: Mapping[str, Any]) -> None:
 class Measurer(Protocol):
     """What executes the invocations of a segment."""
 
-    @property
-    def stop(self) -> StopSignals:
-        """Return the signals to stop."""
-        ...
-
-    @property
-    def failed_command(self) -> VerificationError | None:
-        """Return why a command before or after an invocation failed; None: all of them succeeded."""
-        ...
+    stop: StopSignals
+    #: why a command before or after an invocation failed; None: all of them succeeded
+    failed_command: VerificationError | None
 
     def measure(self, row: Row, attempt: int, segment: int) -> Record:
         """Run an invocation and make its record (without `sequence`, which the journal adds).
@@ -179,15 +173,10 @@ class Measurer(Protocol):
 class RoleMeasurer(Measurer, Protocol):
     """Executes the roles of each cell on their hosts. Implemented in `roles`, of which this folder imports nothing."""
 
-    @property
-    def orphans_ended(self) -> int:
-        """Return how many processes that earlier runs left on the hosts were ended."""
-        ...
-
-    @property
-    def no_accounting(self) -> str:
-        """Return why a host has no control group, or ""."""
-        ...
+    #: ended processes that earlier runs left on the hosts
+    orphans_ended: int
+    #: reason why a host has no control group, or empty
+    no_accounting: str
 
     def open(self) -> None:
         """Lock the hosts, and prepare them.

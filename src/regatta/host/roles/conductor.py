@@ -83,48 +83,24 @@ class _Failed(Exception):
 
 
 @dataclass
-class Conductor:
-    """Executes invocations with the agents of a segment: the `RoleMeasurer` of `measure/segment.py`."""
+class Conductor(Agents):
+    """The agents of a segment, which execute its invocations: the `RoleMeasurer` of `measure/segment.py`."""
 
-    agents: Agents
-    #: commands before and after an invocation are of cells without roles
+    #: Commands before and after an invocation are of cells without roles.
     failed_command: VerificationError | None = None
     #: agents whose programs wait at a border, in the order of their requests
     _asking: list[Link] = field(default_factory=list)
 
-    @property
-    def stop(self) -> StopSignals:
-        """Return the signals to stop."""
-        return self.agents.stop
-
-    @property
-    def no_accounting(self) -> str:
-        """Return why a host has no control group, or ""."""
-        return self.agents.no_accounting
-
-    @property
-    def orphans_ended(self) -> int:
-        """Return how many processes that earlier agents left were ended."""
-        return self.agents.orphans_ended
-
-    def open(self) -> None:
-        """Start the agents (see `Agents.open`)."""
-        self.agents.open()
-
-    def close(self) -> None:
-        """End the agents."""
-        self.agents.close()
-
     def _ready_for(self, cell: PlanCell) -> tuple[list[_Role], dict[str, dict[str, int]]]:
         """Return the roles of a cell with agents that answer, and their clocks."""
         for attempt in range(_ATTEMPTS):
-            self.agents.open_patiently()
+            self.open_patiently()
             roles = [
-                _Role(planned["name"], self.agents.links[planned["host"], planned["name"]], planned)
+                _Role(planned["name"], self.links[planned["host"], planned["name"]], planned)
                 for planned in cell["roles"]
             ]
             try:
-                return roles, {role.name: clock_of(role.link, self.agents.ask) for role in roles}
+                return roles, {role.name: clock_of(role.link, self.ask) for role in roles}
             except Lost:
                 # It ended between two invocations.
                 if attempt == _ATTEMPTS - 1:
@@ -139,7 +115,7 @@ class Conductor:
             HostError: a host cannot be reached for minutes, or is unfit.
         """
         entered_ns = time.monotonic_ns()
-        cell, header = row.cell, self.agents.header
+        cell, header = row.cell, self.header
         roles, clocks = self._ready_for(cell)
         started_ns = time.monotonic_ns()
         deadline_s = time.monotonic() + cell["timeout_s"]
@@ -155,12 +131,12 @@ class Conductor:
         failed = failed or self._failed_beside(cell, roles)
         if any(role.link.broken for role in roles):
             # Agents of an allocation that ended are lost before this process is told to stop. That is no failure of the program.
-            select.select([self.agents.stop.fd], [], [], _SIGNAL_S)
-            if self.agents.stop.received:
+            select.select([self.stop.fd], [], [], _SIGNAL_S)
+            if self.stop.received:
                 raise Interrupted
             # A lost agent can have left its program. If its host does not answer, the next invocation says so.
             with contextlib.suppress(HostError):
-                self.agents.open()
+                self.open()
         record = unmeasured(header, row, attempt, segment)
         record["roles"] = {role.name: self._told(role, clocks[role.name]) for role in roles}
         last = roles[-1]
@@ -184,7 +160,7 @@ class Conductor:
             _Failed: the last one cannot end well.
             HostError: an agent reports an error.
         """
-        values = {f"{role.name}.{ADDRESS}": self.agents.address(role.link.host, role.name) for role in roles}
+        values = {f"{role.name}.{ADDRESS}": self.address(role.link.host, role.name) for role in roles}
         for role in roles:
             role.link.send(
                 {
@@ -211,7 +187,7 @@ class Conductor:
         running = {other.link: other for other in roles if other.runs}
         # The agent ends the last program at the deadline, and its part says so.
         until_s = deadline_s + (_SLACK_S if is_last else 0.0)
-        for link, message in self.agents.listen(running, until_s):
+        for link, message in self.listen(running, until_s):
             other = running[link]
             if message is None:
                 other.runs = False
@@ -248,7 +224,7 @@ class Conductor:
         """
         if last.part is None or last.part.exit_code == 0 or last.part.timed_out:
             return
-        for link, message in self.agents.listen(
+        for link, message in self.listen(
             [link for link in running if link is not last.link], time.monotonic() + _TOGETHER_S
         ):
             other = running[link]
@@ -271,7 +247,7 @@ class Conductor:
             role.link.send({"do": "stop"})
             # What its agent reports in place of the end is no reason to lose the record.
             with contextlib.suppress(HostError):
-                for _, message in self.agents.listen([role.link], time.monotonic() + STOP_S + _SLACK_S):
+                for _, message in self.listen([role.link], time.monotonic() + STOP_S + _SLACK_S):
                     if message is None:
                         break
                     if "ended" in message:
@@ -296,7 +272,7 @@ class Conductor:
 
     @property
     def _output_bytes(self) -> int:
-        return max(int(self.agents.header["output_kib"]) * 1024, 1)
+        return max(int(self.header["output_kib"]) * 1024, 1)
 
     def _filled(
         self, cell: PlanCell, role: _Role, values: Mapping[str, str], deadline_s: float
@@ -336,7 +312,7 @@ class Conductor:
         judged = (
             self._judged(cell, failed) if failed else judge(cell, run.outcome, reported, oom_kills_of(run))
         )
-        settle(record, self.agents.header, cell, judged, self._observed(roles))
+        settle(record, self.header, cell, judged, self._observed(roles))
 
     def _observed(self, roles: Sequence[_Role]) -> list[Observed]:
         """Return the state of each host, around the role that started first there."""
@@ -392,7 +368,7 @@ def conduct(
 ) -> Conductor:
     """Return what measures the cells of a plan that have roles (see `MakeRoleMeasurer`)."""
     ways = read_ways(paths.ways)
-    return Conductor(Agents(header, cells, paths.scratch, segment, stop, ways, paths.holder, waiting))
+    return Conductor(header, cells, paths.scratch, segment, stop, ways, paths.holder, waiting)
 
 
 def _values(told: Any, link: Link) -> Mapping[str, str]:

@@ -91,8 +91,7 @@ def _problems(error: RegattaError) -> dict[str, Any]:
 
 def _facts(question: Facts, root: Path) -> dict[str, Any]:
     """Return the facts of this machine, its clock, its JVMs, and its Slurm node name."""
-    from regatta.host.facts import local_facts
-    from regatta.host.ready.jvms import installed_jvms
+    from regatta.host.facts import installed_jvms, local_facts
 
     return {
         "facts": local_facts(),

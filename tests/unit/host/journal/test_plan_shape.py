@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from regatta.host.errors import StoreError
-from regatta.host.journal.plan_files import read_plan
-from regatta.host.journal.plan_shape import plan_problem
+from regatta.host.journal.plan_files import plan_problem, read_plan
 
 STORED = Path(__file__).parents[3] / "reference" / "stored" / "plan" / "local"
 GROUP = {"key": "k", "cells": [0]}

@@ -12,8 +12,14 @@ import pytest
 from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.host.errors import NewerVersion
 from regatta.host.journal.journal import Damage, read_heads, read_journal
-from regatta.host.journal.record import DamagedLine, decode_record, encode_record
-from regatta.host.journal.record_head import _HEAD, RecordHead, decode_head
+from regatta.host.journal.record import (
+    _HEAD,
+    DamagedLine,
+    RecordHead,
+    decode_head,
+    decode_record,
+    encode_record,
+)
 
 G1, ZGC = cell("g1"), cell("zgc")
 
