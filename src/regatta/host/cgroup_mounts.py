@@ -7,7 +7,7 @@ from contextlib import suppress
 
 
 def mounts(proc: str = "/proc") -> list[tuple[str, str, set[str]]]:
-    """Return (file system, mount point, options) of the control group mounts. `proc`: another tree in tests."""
+    """Return (file system, mount point, options) of each control group. `proc`: another tree in tests."""
     words = [line.split() for line in _lines(f"{proc}/self/mounts")]
     return [
         (kind, point.replace("\\040", " "), set(options.split(",")))
@@ -17,7 +17,7 @@ def mounts(proc: str = "/proc") -> list[tuple[str, str, set[str]]]:
 
 
 def paths_of(pid: int | str, proc: str = "/proc") -> dict[str, str]:
-    """Return controller ("" for version 2) -> path of the group of a process (PID or "self") under its mount."""
+    """Return controller ("": version 2) -> path of the group of a process (PID or "self") in its mount."""
     groups = [line.split(":", 2) for line in _lines(f"{proc}/{pid}/cgroup")]
     return {controller: path for _, names, path in groups for controller in names.split(",")}
 

@@ -89,14 +89,14 @@ class _Choice:
         return replace(self, heap=Heap(factor, math.ceil(round(factor * minheap_mib, 6))))
 
     def plan_of(self, modifier: Modifier) -> str:
-        """Return the name of the file with the modifier's compilation plan in templates; "" if it has none."""
+        """Return the name of the modifier's compilation plan in templates; "" if it has none."""
         return USER_FILE + modifier.plan_key(self.runtime.name) if modifier.plans else ""
 
     def flags(self, files: Mapping[str, File] | None = None, *, training: bool = False) -> list[str]:
         """Return the flags of runtime, collector, heap and modifiers.
 
         Args:
-            files: by name; the path of a compilation plan replaces its placeholder. None: the placeholder stays.
+            files: by name; paths of compilation plans replace their placeholders. None: those stay.
             training: whether they are those of the training run.
         """
         flags = [*self.runtime.flags, *(self.collector.flags if self.collector else ())]
@@ -182,7 +182,10 @@ def _outside(experiment: Experiment, choice: _Choice, host: ResolvedHost) -> str
     """Return why the cell cannot run in its container; "" if it can, or without a container."""
     boxed = experiment.isolation_under(choice.modifiers).kind == "docker"
     if boxed and choice.benchmark.directory:
-        return f"a container does not contain the directory {choice.benchmark.directory}: remove `directory`, or use no container"
+        return (
+            f"a container does not contain the directory {choice.benchmark.directory}: "
+            "remove `directory`, or use no container"
+        )
     if boxed and (choice.benchmark.input or choice.benchmark.output):
         return "a container has its own standard streams: remove `input` and `output`, or use no container"
     if boxed and choice.runtime.kind == "program" and not host.runtimes[choice.runtime.name].root:
@@ -431,7 +434,7 @@ def _identity_of_options(
     isolation: CellIsolation,
     roles: Sequence[CellRole],
 ) -> dict[str, Any]:
-    """Return the part of a cell's identity that a cell with the defaults lacks, so that older cells keep their ids."""
+    """Return the part of a cell's identity that cells with the defaults lack: older cells keep their ids."""
     benchmark = choice.benchmark
     counters = experiment.counters | benchmark.counters
     exit_codes = benchmark.expect.exit_codes
@@ -474,9 +477,9 @@ def _role_identity(host: ResolvedHost, role: CellRole, runtime: str) -> list[obj
 
 
 def _paths_of_user(host: ResolvedHost, names: Sequence[str]) -> list[str]:
-    """Return the paths of named programs that only PATH of the user has: of two virtual environments with one interpreter, say.
+    """Return the paths of named programs that only PATH of the user has.
 
-    They are part of the identity, because the packages of such environments differ.
+    They are part of the identity: the packages of two virtual environments with one interpreter differ, say.
     """
     folders = host.environment.get("PATH", "").split(":")
     found = {host.programs[name].path for name in names if name in host.programs and "/" not in name}

@@ -172,7 +172,7 @@ class Chooser(Reporter):
 
 
 def _identity(benchmark: Benchmark) -> tuple[object, ...]:
-    """Return the identity of a measurement, independent of the source of its parameters: the size or the spec."""
+    """Return the identity of a measurement. Its parameters count, not whether size or spec sets them."""
     parameters: dict[str, Scalar] = dict(benchmark.parameters)
     texts = frozenset((name, value_text(value)) for name, value in parameters.items())
     return benchmark.suite, benchmark.name, benchmark.size, texts

@@ -306,7 +306,7 @@ def _description(owner: type[BaseModel] | None, key: str) -> str:
 
 
 def _as_mapping(model: type[BaseModel], loc: tuple[Any, ...], value: Any) -> str:
-    """Return the fix for a value in place of a mapping: with the value if the mapping has one main key, else an example."""
+    """Return the fix for a value in place of a mapping: with it if there is one main key, else an example."""
     if loc == ("invocations",) and isinstance(value, int) and not isinstance(value, bool):
         return f"write `invocations: {{fixed: {value}}}`"
     owner = _owner(model, loc[:-1]) if loc else None

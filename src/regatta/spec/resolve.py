@@ -63,7 +63,7 @@ _COSTS = ("elapsed", PROCESS_ELAPSED, "user", "system", "max_rss")
 
 
 def _with_startup(benchmark: Benchmark) -> Benchmark:
-    """Return the benchmark with the time of the process in place of the elapsed time of its first iteration."""
+    """Return the benchmark with the time of the process in place of that of its first iteration."""
     timed_inside = benchmark.kind != "native" and benchmark.adapter != "process"
     return (
         _comparing(benchmark, PROCESS_ELAPSED, "lower")
@@ -73,7 +73,7 @@ def _with_startup(benchmark: Benchmark) -> Benchmark:
 
 
 def _comparing(benchmark: Benchmark, metric: str, better: Better) -> Benchmark:
-    """Return the benchmark with another compared metric. A minimum or maximum is chosen for the suite's own metric."""
+    """Return the benchmark with another metric. A minimum or maximum is chosen for the suite's own metric."""
     if metric == benchmark.metric:
         return replace(benchmark, better=better)
     keeps = benchmark.summary == "median" and metric != PROCESS_ELAPSED
@@ -83,8 +83,8 @@ def _comparing(benchmark: Benchmark, metric: str, better: Better) -> Benchmark:
 class Resolver(Reporter):
     """Resolves one spec to an experiment; every unresolved reference becomes a problem.
 
-    `known` holds the valid keys of the user: other keys are not checked. `indices` has the original indices of entries of
-    lists that lost invalid entries.
+    `known` holds the valid keys of the user: other keys are not checked. `indices` has the original
+    indices of entries of lists that lost invalid entries.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Resolver(Reporter):
         self.roles = RolePlacer(document, spec, self.known, registries.platforms, problems)
 
     def item(self, key: str, index: int) -> KeyPath:
-        """Return the path of an entry of a top-level list, or of the key itself if a single value replaces a list of one."""
+        """Return the path of an entry of a top-level list, or of the key if one value replaces the list."""
         if not isinstance(self.document.value.get(key), list):
             return (key,)
         places = self.indices.get(key)
@@ -218,7 +218,9 @@ class Resolver(Reporter):
             return None
         if self.spec.order == "back-to-back":
             self.problem(
-                ("order",), "an order with rounds, because each host decides how many it needs", "back-to-back",
+                ("order",),
+                "an order with rounds, because each host decides how many it needs",
+                "back-to-back",
                 "write `randomized-blocks`, or `invocations: {fixed: 30}`",
             )  # fmt: skip
         if invocations.seconds is not None and invocations.maximum is not None:
@@ -230,7 +232,7 @@ class Resolver(Reporter):
         return Stopping(adaptive.rule, adaptive.pilot, adaptive.maximum, float(adaptive.target_percent))
 
     def rounds_of_counters(self, fixed: int, each: int, benchmarks: Sequence[Benchmark]) -> Stopping | None:
-        """Return the rule that counts each group of counters in `each` rounds; None if `fixed` rounds suffice on every host."""
+        """Return the rule that counts each group of counters in `each` rounds; None if `fixed` suffices."""
         ours = as_counters(self.spec.counters)
         groups = max(((ours | benchmark.counters).most_groups for benchmark in benchmarks), default=0)
         if benchmarks and not groups:
@@ -242,12 +244,12 @@ class Resolver(Reporter):
         return Stopping("counters", fixed, maximum, each_counter=each) if maximum > fixed else None
 
     def usual_method(self, benchmarks: list[Benchmark]) -> SteadyMethod:
-        """Return `startup` for a single iteration, else `fixed`. A suite that summarizes repetitions has several."""
+        """Return `startup` for a single iteration, else `fixed`. A suite with a summary has several."""
         several = self.spec.iterations.count > 1 or any(one.summary != "mean" for one in benchmarks)
         return "fixed" if several else "startup"
 
     def summaries(self, benchmarks: list[Benchmark], method: SteadyMethod) -> None:
-        """Check summaries: only `fixed` supports others than the mean. `startup` has one value, other methods use means."""
+        """Check summaries: only `fixed` supports others than the mean."""
         others = [benchmark for benchmark in benchmarks if benchmark.summary != "mean"]
         if not others or method == "fixed" or "iterations" in self.partial:
             return
@@ -255,7 +257,8 @@ class Resolver(Reporter):
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         self.problem(
             ("iterations", "method"),
-            f"`method: fixed`, because the suite uses the {first.summary} of the repetitions for {first.label}{more}",
+            f"`method: fixed`, because the suite uses the {first.summary} of the repetitions for "
+            f"{first.label}{more}",
             method,
             "write `iterations: {method: fixed}`",
         )
@@ -263,8 +266,8 @@ class Resolver(Reporter):
     def metrics(self, benchmarks: list[Benchmark], method: SteadyMethod) -> list[Benchmark]:
         """Return the benchmarks with the compared metric: that of the spec, else their own.
 
-        With `startup`, the elapsed time of a program on a runtime is that of the process. The first iteration that a harness
-        times follows the start of the runtime and the set-up of the harness.
+        With `startup`, the elapsed time of a program on a runtime is that of the process. The first iteration
+        that a harness times follows the start of the runtime and the set-up of the harness.
         """
         given = self.spec.metric
         if given is None:
@@ -288,7 +291,7 @@ class Resolver(Reporter):
         return [_comparing(b, given.name, better) for b in benchmarks]
 
     def better_way(self, metric: str, benchmarks: list[Benchmark]) -> Better:
-        """Return whether lower or higher values of a metric are better: as in the suites that compare it, or of a cost."""
+        """Return whether lower or higher values of a metric are better, from suites that compare it."""
         known = {b.better for b in benchmarks if b.metric == metric}
         if len(known) == 1:
             return known.pop()

@@ -38,7 +38,7 @@ class RolePlacer(Reporter):
     def placed(
         self, benchmarks: Sequence[Benchmark], hosts: Sequence[Host]
     ) -> tuple[list[Benchmark], list[Host]]:
-        """Return the benchmarks in each placement, and the hosts of the plan: one for all hosts that measure together.
+        """Return the benchmarks in each placement, and the plan's hosts: one for all that measure together.
 
         Without `roles` in the spec, the benchmarks run on each of the hosts, without roles.
         """

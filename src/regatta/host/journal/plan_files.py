@@ -1,4 +1,4 @@
-"""The plan of one host in the files that the runner reads: `plan.json` and `rows.i32` (docs/protocol.md section 4)."""
+"""The plan of one host in files for the runner: `plan.json` and `rows.i32` (docs/protocol.md section 4)."""
 
 from __future__ import annotations
 

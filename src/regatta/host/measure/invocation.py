@@ -147,7 +147,7 @@ class Bench:
         self.state.close()
 
     def environment_for(self, cell: PlanCell, invocation_id: str, attempt: int) -> dict[str, str]:
-        """Return the complete environment of an invocation; its padding is drawn from seed, invocation and attempt."""
+        """Return the environment of an invocation; its padding is drawn from seed, invocation and attempt."""
         environment = {**self._environment, **cell["environment"], "REGATTA_INVOCATION": invocation_id}
         if self._padding_bound:
             draw = random.Random(f"{self.header['seed']} {self.header['host']} {invocation_id} {attempt}")
@@ -155,7 +155,7 @@ class Bench:
         return environment
 
     def read_results(self, file: str = "") -> tuple[bytes | None, str]:
-        """Return the output of the workload, or None and the reason for refusing it ("" if the file does not exist).
+        """Return the output of the workload, or None and why it is refused ("": the file does not exist).
 
         Args:
             file: name of a file in the working directory; "": the file that `REGATTA_RESULTS` names.
@@ -317,7 +317,8 @@ class Bench:
             tree = accounting.finish()
         ended_ns = time.monotonic_ns()
         if self.strays:
-            # Without a subreaper, strays do not return to the runner, so search the environments of all processes.
+            # Without a subreaper, strays do not return to the runner, so search the environments of all
+            # processes.
             outcome.left_behind += end_orphans(self.results_name)
         isolation: dict[str, Any] = {"kind": kind, **limits_asked(cell)}
         if kind == "cgroup" and accounting is None:
@@ -342,8 +343,8 @@ class Bench:
     def prepare(self, cell: PlanCell, environment: dict[str, str]) -> str:
         """Run the cell's command before an invocation, not measured; return why it failed, or "".
 
-        A memory limit is set before, which drops the files that the group still holds from earlier invocations: files that this
-        command reads are then cached for the runner's own group.
+        A memory limit is set before, which drops the files that the group still holds from earlier
+        invocations: files that this command reads are then cached for the runner's own group.
         """
         if isolation_kind(cell) == "cgroup":
             set_limits(cell, self.accounting)
@@ -408,7 +409,7 @@ def _first_lines(outcome: Outcome) -> list[str]:
 
 @contextlib.contextmanager
 def _recorder(bench: Bench, cell: PlanCell) -> Iterator[Recorder | str | None]:
-    """Record the events of the host into the working directory; yield the reason if this host cannot, None if none are asked for."""
+    """Record the host's events into the working directory; yield why it cannot, or None for no events."""
     if "events" not in cell:
         yield None
         return

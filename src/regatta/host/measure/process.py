@@ -30,8 +30,8 @@ REAP_S = 10.0
 #: two pipes, two files, a pidfd, and one spare
 _START_DESCRIPTORS = 8
 _PR_SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>, the same on every architecture
-#: The parent of the runner may have ignored any of them, which exec passes on. Each signal left out costs a system call
-#: per start.
+#: The parent of the runner may have ignored any of them, which exec passes on. Each signal left out costs a
+#: system call per start.
 _RESET_SIGNALS = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
 #: A pipe without a peer must not block the runner, and no terminal may become its own.
 _SAFE = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -69,7 +69,8 @@ class Launch:
     output: str = ""
     #: processes of the runner that must survive the end of this one
     helpers: Collection[int] = ()
-    #: called before the program starts, with the process that waits to execute it, or 0 in the thread that starts one
+    #: called before the program starts, with the process that waits to execute it, or 0 in the thread that
+    #: starts one
     count: Callable[[int], None] | None = None
     #: requests to the runner while the process runs
     requests: Collection[Drained] = ()
@@ -127,7 +128,8 @@ def reserve_descriptors() -> list[int]:
     return [os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC) for _ in range(_START_DESCRIPTORS)]
 
 
-#: Signals that stop a runner, and the maximum delay between their delivery to the runner and to the measured process.
+#: Signals that stop a runner, and the maximum delay between their delivery to the runner and to the measured
+#: process.
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _TOGETHER_S = 0.5
 

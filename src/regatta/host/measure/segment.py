@@ -171,7 +171,7 @@ class Measurer(Protocol):
 
 
 class RoleMeasurer(Measurer, Protocol):
-    """Executes the roles of each cell on their hosts. Implemented in `roles`, of which this folder imports nothing."""
+    """Executes the roles of each cell on their hosts. `roles` implements it and imports this folder."""
 
     #: ended processes that earlier runs left on the hosts
     orphans_ended: int
@@ -192,8 +192,8 @@ class RoleMeasurer(Measurer, Protocol):
         ...
 
 
-#: Makes what measures cells with roles: header, due cells, paths, segment, signals, and what to call with the holder of a
-#: lock that a host waits for (None: the wait is over).
+#: Makes what measures cells with roles: header, due cells, paths, segment, signals, and what to call with the
+#: holder of a lock that a host waits for (None: the wait is over).
 MakeRoleMeasurer = Callable[
     [Mapping[str, Any], list[PlanCell], Paths, int, StopSignals, Callable[..., None]],
     RoleMeasurer,
@@ -256,7 +256,8 @@ class SegmentRun:
         header = self.plan.header
         paths = self.paths
         if "members" in header:
-            # The agents lock their hosts, and end what was left there. The journal excludes a second conductor.
+            # The agents lock their hosts, and end what was left there. The journal excludes a second
+            # conductor.
             journal = JournalWriter(self.paths.journal / f"{self.segment:05d}.jsonl")
             return self._decide_and_measure(journal, 0)
         contained = bool(in_containers(header.get("cells", ())))
@@ -272,7 +273,8 @@ class SegmentRun:
         try:
             if lock.waited_for:
                 self._say_that_it_waits(None)
-            # Open the journal first: a runner that holds it under another host lock is measuring, and its process is no orphan.
+            # Open the journal first: a runner that holds it under another host lock is measuring, and its
+            # process is no orphan.
             journal = JournalWriter(self.paths.journal / f"{self.segment:05d}.jsonl")
             try:
                 orphans = end_what_was_left(lock, self.paths.scratch, contained)
@@ -333,8 +335,9 @@ class SegmentRun:
     def _history(self, journal: JournalWriter) -> History:
         """Return the history of this segment's invocations from the host's whole journal.
 
-        Earlier segments may have covered other rounds. The history also includes the first invocations of its cells. If those of
-        a cell all failed, it includes all others of the cell. They decide whether the cell is given up.
+        Earlier segments may have covered other rounds. The history also includes the first invocations of its
+        cells. If those of a cell all failed, it includes all others of the cell. They decide whether the cell
+        is given up.
         """
         give_up_after = self.plan.header.get("give_up_after")
         ids = {row.invocation_id for block in self.blocks for row in block}

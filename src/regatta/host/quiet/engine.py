@@ -24,8 +24,9 @@ from regatta.host.quiet.state import Before, StateFolder
 from regatta.host.quiet.swap import Swap
 from regatta.host.quiet.units import Units
 
-#: In the order of setting; restoring uses the reverse. Units are first, because some of them set the same values as other knobs.
-#: Hardware threads are set last and restored first: the settings of a CPU are not visible while it is offline.
+#: In the order of setting; restoring uses the reverse. Units are first, because some of them set the same
+#: values as other knobs. Hardware threads are set last and restored first: the settings of a CPU are not
+#: visible while it is offline.
 KNOBS: tuple[Knob, ...] = (
     Units(), Governor(), Boost(), ASLR, HUGE_PAGES, Swap(), SWAPPINESS, WATCHDOGS, TIMER_MIGRATION,
     Interrupts(), WorkQueues(), KernelThreads(), Services(), PageCache(), Siblings(),

@@ -39,9 +39,9 @@ _ALL = "all"
 #: the first version of systemd that enables and disables the controller of cpusets
 _CPUSETS_SINCE = 244
 _VERSION = re.compile(r"Version=\D?(\d+)")
-#: kinds of keys in the order of restoring, after the others. While a unit needs cpusets, systemd may enable the controller.
-#: Without the controller, a group has no set of CPUs. Some kernels (6.1, 6.12) refuse to remove the set of a group with
-#: processes in any other way.
+#: kinds of keys in the order of restoring, after the others. While a unit needs cpusets, systemd may enable
+#: the controller. Without the controller, a group has no set of CPUs. Some kernels (6.1, 6.12) refuse to
+#: remove the set of a group with processes in any other way.
 _RESTORED_LAST = ("hold", "enable", "cpus")
 
 

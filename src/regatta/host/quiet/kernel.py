@@ -13,7 +13,7 @@ _BRACKETS = re.compile(r"\[([^]]+)\]")
 
 
 class Values(Knob):
-    """Files with one value each; files that this kernel does not have are skipped. See `Knob` for the texts."""
+    """Files with one value each; those that this kernel does not have are skipped. Texts as in `Knob`."""
 
     def __init__(
         self,
@@ -66,9 +66,9 @@ HUGE_PAGES = Values(
     {f"sys/kernel/mm/transparent_hugepage/{name}": "madvise" for name in ("enabled", "defrag")},
     level="fair",
 )
-#: One watchdog for locked-up CPUs occupies a hardware counter, the other wakes every CPU every 4 s. While both are off, any
-#: program that reads the switch of both turns it off too, and then neither watchdog can be turned on. Nothing may read the
-#: switch before a watchdog is on.
+#: One watchdog for locked-up CPUs occupies a hardware counter, the other wakes every CPU every 4 s. While
+#: both are off, any program that reads the switch of both turns it off too, and then neither watchdog can be
+#: turned on. Nothing may read the switch before a watchdog is on.
 WATCHDOGS = Values(
     "watchdogs",
     "no NMI watchdog, no soft lockup watchdog",

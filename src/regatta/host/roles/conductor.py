@@ -1,4 +1,7 @@
-"""Execute the roles of an invocation: each starts when the one before is ready, and the end of the last one ends them all."""
+"""Execute the roles of an invocation.
+
+Each starts when the one before is ready, and the end of the last one ends them all.
+"""
 
 from __future__ import annotations
 
@@ -130,11 +133,13 @@ class Conductor(Agents):
         self._end(roles)
         failed = failed or self._failed_beside(cell, roles)
         if any(role.link.broken for role in roles):
-            # Agents of an allocation that ended are lost before this process is told to stop. That is no failure of the program.
+            # Agents of an allocation that ended are lost before this process is told to stop. That is no
+            # failure of the program.
             select.select([self.stop.fd], [], [], _SIGNAL_S)
             if self.stop.received:
                 raise Interrupted
-            # A lost agent can have left its program. If its host does not answer, the next invocation says so.
+            # A lost agent can have left its program. If its host does not answer, the next invocation says
+            # so.
             with contextlib.suppress(HostError):
                 self.open()
         record = unmeasured(header, row, attempt, segment)
@@ -209,7 +214,7 @@ class Conductor(Agents):
         raise _Failed(f"{role.link.name}: no {what} within the timeout", status="timeout")
 
     def _mark(self, asking: _Role, first: _Role, border: str) -> None:
-        """Let the first role read its counters at a border that another role has, and tell that one when it is done."""
+        """Let the first role read its counters at a border of another role, and tell that one afterwards."""
         if first.runs:
             self._asking.append(asking.link)
             first.link.send({"do": "mark", "border": border})
@@ -217,7 +222,9 @@ class Conductor(Agents):
             asking.link.send({"do": "marked"})
 
     def _look_for_the_cause(self, last: _Role, running: Mapping[Link, _Role]) -> None:
-        """Find out whether the last role failed because another one had ended, of which a message is on its way.
+        """Find out whether the last role failed because another one had ended.
+
+        The message of that end is on its way.
 
         Raises:
             _Failed: it did.
@@ -257,7 +264,7 @@ class Conductor(Agents):
                 role.link.broken = True
 
     def _failed_beside(self, cell: PlanCell, roles: Sequence[_Role]) -> _Failed | None:
-        """Return why the end of the last role alone tells too little: another role left nothing, or did not end as asked."""
+        """Return why the end of the last role is not enough: another left nothing, or ended unasked."""
         for role in roles[:-1]:
             if role.part is None:
                 return _Failed(f"{role.link.name} left no result")
@@ -268,7 +275,7 @@ class Conductor(Agents):
                 return _Failed(f"{role.link.name}: killed by the kernel (out of memory)", status="oom")
         return None
 
-    # ---- its parts ---------------------------------------------------------------------------------------------------
+    # ---- its parts ----
 
     @property
     def _output_bytes(self) -> int:
@@ -283,7 +290,7 @@ class Conductor(Agents):
         return cell_of(cell, role.planned, argv, left_s)
 
     def _judged(self, cell: PlanCell, failed: _Failed | None) -> tuple[str, str]:
-        """Return the status and the reason of an invocation that could not go on: by the end of the role that ended too early."""
+        """Return status and reason of an invocation that cannot go on, by the role that ended too early."""
         if failed is None:
             return "failed", "the last role left no result"
         part = failed.role.part if failed.role is not None else None

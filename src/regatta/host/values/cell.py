@@ -108,7 +108,7 @@ class Cell:
 
         Args:
             timeout_s: time limit of an invocation; then it is killed.
-            iterations: the value of `{iterations}`; a command that contains it must report this number of iterations.
+            iterations: the value of `{iterations}`; a command with it must report this number of iterations.
         """
         benchmark = self.benchmark
         planned: PlanCell = {
