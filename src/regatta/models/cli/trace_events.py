@@ -13,12 +13,9 @@ from regatta.host.files import scratch_folder, written
 
 if TYPE_CHECKING:
     from regatta.host.values.events import Events
-    from regatta.models.cli.waiting_tables import Table
-    from regatta.models.kernel_traces.measures import Times
     from regatta.models.kernel_traces.model import Trace
     from regatta.models.system_calls.event_tracer import Pairs
 
-_SHOWN = 12
 #: bytes of the name of a task in Linux
 _LONGEST_NAME = 15
 
@@ -197,13 +194,10 @@ def _show(trace: Trace, first: str, pairs: Pairs | None, as_json: bool, clients:
     """Print the measures. `first`: name of the traced command, which is the first process of the table."""
     from regatta.models.kernel_traces.demands import demand_metrics
     from regatta.models.kernel_traces.measures import measure, metrics
+    from regatta.models.kernel_traces.tables import measure_tables, waiting_tables
 
     measures = measure(trace)
-    waiting: list[Table] = []
-    if measures.transactions:
-        from regatta.models.cli.waiting_tables import waiting_tables
-
-        waiting = waiting_tables(trace, measures, clients)
+    waiting = waiting_tables(trace, measures, clients) if measures.transactions else []
     if as_json:
         listed = [
             {"metric": name, "value": value, "unit": unit, **given}
@@ -213,15 +207,16 @@ def _show(trace: Trace, first: str, pairs: Pairs | None, as_json: bool, clients:
             "seconds": measures.seconds,
             "lost": dict(trace.facts.lost),
             "measures": listed,
-            "waiting": [dict(zip(("title", "columns", "rows"), table, strict=False)) for table in waiting],
+            "waiting": [
+                {"title": table.title, "columns": table.columns, "rows": table.rows} for table in waiting
+            ],
             "remarks": measures.remarks,
         }
         if pairs is not None and pairs.without_ns:
             told["overhead"] = {"with_ns": pairs.traced_ns, "without_ns": pairs.without_ns}
         click.echo(json.dumps(told))
         return
-    from regatta.cli.tables import plain_console, show_table
-    from regatta.figures.text import show_brief
+    from regatta.cli.tables import plain_console, show
 
     console = plain_console()
     lost = sum(trace.facts.lost.values())
@@ -229,33 +224,8 @@ def _show(trace: Trace, first: str, pairs: Pairs | None, as_json: bool, clients:
     if measures.transactions:
         response = f"mean response time {(measures.response_ns or 0) / 1e3:,.0f} µs"
         click.echo(f"{measures.transactions} transactions, {measures.throughput:,.0f} per second, {response}")
-        n = measures.transactions
-        rows = [_row(name, times, 1e3, n) for name, times in sorted(measures.phases.items())]
-        show_table(console, "Phases, µs per transaction", ("phase", *_HEADER), rows, left=("phase",))
-    busiest = sorted(measures.processes.items(), key=lambda one: (one[0] != first, -one[1].cpu))[:_SHOWN]
-    # A window without length has no times.
-    rows = [_row(name, times, 1e6, measures.seconds or 1.0) for name, times in busiest]
-    show_table(console, "Processes, ms per second", ("process", *_HEADER), rows, left=("process",))
-    if measures.usages:
-        table = [
-            (
-                usage.name,
-                usage.kind,
-                str(usage.uses),
-                show_brief(usage.used_ns / 1e6),
-                show_brief(usage.waited_ns / 1e6),
-            )
-            for usage in sorted(measures.usages.values(), key=lambda one: -one.used_ns)[:_SHOWN]
-        ]
-        show_table(
-            console,
-            "Objects",
-            ("object", "kind", "uses", "used, ms", "waited for, ms"),
-            table,
-            left=("object", "kind"),
-        )
-    for title, header, found, left in waiting:
-        show_table(console, title, header, found, left=left)
+    for table in (*measure_tables(measures, first), *waiting):
+        show(console, table.without_empty())
     if pairs is not None and pairs.without_ns:
         from regatta.models.system_calls.application import ratio_of
 
@@ -264,17 +234,3 @@ def _show(trace: Trace, first: str, pairs: Pairs | None, as_json: bool, clients:
         click.echo(f"with recording: {ratio.value:.3g} times as long{interval}, {ratio.n} pairs of runs")
     for remark in measures.remarks:
         click.echo(f"remark: {remark}", err=True)
-
-
-_HEADER = ("user", "kernel", "spin", "interrupts", "ready", "lock", "disk", "network", "timer", "process", "wake-ups", "switches")  # fmt: skip
-
-
-def _row(name: str, times: Times, unit_ns: float, per: float) -> tuple[str, ...]:
-    """Return the times of a row per transaction or second, and its numbers of events."""
-    from regatta.figures.text import show_brief
-
-    spent = [times.user, times.kernel, times.spin, sum(times.interrupts.values()), times.ready]
-    spent += [times.asleep.get(cause, 0.0) for cause in ("lock", "disk", "network", "timer", "process")]
-    values = [ns / unit_ns / per for ns in spent]
-    values += [count / per for count in (sum(times.wakeups.values()), times.switches)]
-    return name, *(show_brief(value) for value in values)

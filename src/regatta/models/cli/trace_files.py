@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.options import json_option
-from regatta.cli.tables import plain_console, show_table
+from regatta.cli.tables import plain_console, show
 from regatta.host.errors import HostError, RegattaError
 from regatta.host.files import bounded_lines, check_room, scratch_folder
 from regatta.host.foreign import foreign
@@ -134,50 +134,12 @@ def _finite(value: float) -> float | None:
 
 
 def _show(operations: Operations, found: list[tuple[int, CacheCounts]]) -> None:
-    from regatta.figures.text import ABSENT, show_percent
-    from regatta.models.page_cache.cache import PAGE_BYTES
-
-    def mib(pages: int) -> str:
-        return f"{pages * PAGE_BYTES / _MIB:,.1f}"
+    from regatta.models.page_cache.page import caches_table, operations_table
 
     console = plain_console()
     console.print(f"{len(operations):,} operations on {len(operations.paths):,} files")
     for what, count in operations.facts.not_understood.items():
         click.echo(f"note: {count:,} x not followed: {printable(what)}", err=True)
-    rows = [
-        (
-            f"{limit / _MIB:,.1f}",
-            show_percent(counts.hit_ratio, 4) if counts.hit_ratio == counts.hit_ratio else ABSENT,
-            f"{counts.read_misses:,}",
-            f"{counts.map_misses:,}",
-            mib(counts.fetched),
-            mib(counts.written),
-            f"{counts.evictions:,}",
-        )
-        for limit, counts in found
-    ]
-    header = (
-        "memory, MiB",
-        "hits of reads",
-        "read misses",
-        "map misses",
-        "read from disk, MiB",
-        "written, MiB",
-        "evictions",
-    )
-    console.print()
-    show_table(console, "", header, rows)
-    counts = found[0][1]
-    kinds = [
-        (name.replace("_", " "), f"{value:,}")
-        for name, value in counts.vector().items()
-        if value and name in _KINDS
-    ]
-    console.print()
-    show_table(console, "", ("operations", "number"), kinds, left=("operations",))
-
-
-_KINDS = (
-    "opens_cold", "opens_warm", "opens_failed", "creates", "stats_cold", "stats_warm", "stats_failed", "unlinks", "renames",
-    "truncates", "syncs", "closes",
-)  # fmt: skip
+    for table in (caches_table(found), operations_table(found[0][1])):
+        console.print()
+        show(console, table.without_empty())
