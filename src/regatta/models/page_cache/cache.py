@@ -1,6 +1,7 @@
 """Simulate the page cache of a trace of file operations, and count the primitives: the application vector.
 
-Source of the method: HBench:FS, in X. Zhang, Application-Specific Benchmarking, Harvard University 2001, section 3.1.3.
+Source of the method: HBench:FS, in X. Zhang, Application-Specific Benchmarking, Harvard University 2001,
+section 3.1.3.
 """
 
 from __future__ import annotations
@@ -62,9 +63,9 @@ class CacheSettings:
 class CacheCounts:
     """What the operations of a trace did to the cache. Counts of pages, unless they name operations.
 
-    Every access to a page is one of the hits, misses or new pages below. A page that a read finds because it was read
-    ahead is a hit. A page that a read asks for and that is not in the cache is a miss, though one wait of the disk may
-    serve many.
+    Every access to a page is one of the hits, misses or new pages below. A page that a read finds because it
+    was read ahead is a hit. A page that a read asks for and that is not in the cache is a miss, though one
+    wait of the disk may serve many.
     """
 
     read_hits: int = 0
@@ -91,7 +92,8 @@ class CacheCounts:
     evictions: int = 0
     #: pages that were dirty when they were evicted; they are among `written`
     dirty_evictions: int = 0
-    #: pages that were written because the cache was too small for them: evicted ones, and those above the limit of dirty pages
+    #: pages that were written because the cache was too small for them: evicted ones, and those above the
+    #: limit of dirty pages
     pressed: int = 0
     #: pages written to the disk
     written: int = 0
@@ -155,8 +157,8 @@ def simulate(
     """Run a trace through a cache that is empty at its start; dirty pages of its end remain unwritten.
 
     Args:
-        capacities: changes of the capacity, in the order of time: (ns since 1970, pages). What programs do not use for
-            themselves is left for the cache, so its capacity changes while they run.
+        capacities: changes of the capacity, in the order of time: (ns since 1970, pages). What programs do
+            not use for themselves is left for the cache, so its capacity changes while they run.
     """
     cache = PageCache(settings)
     cache.run(operations, capacities)
@@ -164,10 +166,11 @@ def simulate(
 
 
 class PageCache:
-    """A page cache. `run` can be called again: the cache stays warm, and `counts` continues unless it is replaced.
+    """A page cache. After another `run`, the cache stays warm, and `counts` goes on unless replaced.
 
-    Simplified: one file system; metadata (inodes, directories, journal) takes no room; the inode of a file stays in
-    memory once it was met; a mapped range is read once, whole, when it is mapped; advice by posix_fadvise is not known.
+    Simplified: one file system; metadata (inodes, directories, journal) takes no room; the inode of a file
+    stays in memory once it was met; a mapped range is read once, whole, when it is mapped; advice by
+    posix_fadvise is not known.
     """
 
     def __init__(self, settings: CacheSettings) -> None:
@@ -281,7 +284,7 @@ class PageCache:
         self.counts.read_hits += end - first - misses
 
     def _miss(self, stream: Stream, base: int, page: int, end: int) -> tuple[int, int]:
-        """Read an absent page with its window. Return the page after the part that was read, and the number of misses."""
+        """Read an absent page with its window. Return the page after what was read, and the misses."""
         before = self.counts.read_ahead
         asked, misses = self._read_window(stream, base, page, end)
         self.counts.waits += 1
@@ -313,23 +316,19 @@ class PageCache:
 
     def _next_window(self, stream: Stream, base: int, page: int, pages: int) -> None:
         """Read the next window in the background, because the mark was read."""
-        index, most = page - base, self._most
-        if index == stream.mark and stream.size:
-            stream.advances(most, self.settings.large_folios)
-        else:
-            start = index + 1
-            while start - index <= most and self.policy.flags(base + start) is not None:
-                start += 1
-            if start - index > most:
-                return
-            stream.resumes(start, start - index + pages, most, self.settings.large_folios)
+
+        def is_cached(index: int) -> bool:
+            return self.policy.flags(base + index) is not None
+
+        if not stream.follows(page - base, pages, self._most, self.settings.large_folios, is_cached):
+            return
         first = base + stream.start
         before = self.counts.read_ahead
         self._fetch(first, first, first + stream.size, base + stream.mark)
         self.counts.background_windows += self.counts.read_ahead > before
 
     def _fetch(self, page: int, asked: int, end: int, mark: int) -> tuple[int, int]:
-        """Read the absent pages from `page` to `end` - 1; those from `asked` are read ahead, up to the end of the file."""
+        """Read absent pages up to `end` - 1; those from `asked` up to the end of the file are read ahead."""
         policy, misses = self.policy, 0
         file = page // FILE_PAGES
         for one in range(page, asked):
@@ -351,7 +350,7 @@ class PageCache:
         return asked, misses
 
     def _map(self, file: int, offset: int, count: int) -> None:
-        """Read a mapped range: without read-ahead, because the range already is the most that faults can read."""
+        """Read a mapped range, without read-ahead: the range already is the most that faults can read."""
         count = min(count, self._sizes[file] - offset)
         if count <= 0:
             return
@@ -455,7 +454,7 @@ class PageCache:
         self.counts.dropped += len(gone)
 
     def _pages_of(self, file: int, index: int, among: Mapping[int, int]) -> list[int]:
-        """Return the pages of a file from `index` that are among others. The shorter of the two is searched."""
+        """Return the pages of a file from `index` that are among others; search the shorter of the two."""
         base = file * FILE_PAGES
         first, end = base + index, base + self._ends.get(file, 0)
         if end - first < len(among):
@@ -527,7 +526,7 @@ class PageCache:
 
 
 def _sizes(operations: Operations) -> dict[int, int]:
-    """Return the size of each file at the start. An unknown size is the end of what is read, or else of what is mapped."""
+    """Return the size of each file at the start; an unknown one is the end of reads, or else of maps."""
     sizes = dict(enumerate(operations.sizes_bytes.tolist()))
     unknown = {file for file, size in sizes.items() if size == NONE}
     if unknown:

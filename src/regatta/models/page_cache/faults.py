@@ -1,7 +1,7 @@
 """Predict the page faults of a program whose memory is limited, from its references.
 
-Source of the method: HBench:FS, in X. Zhang, Application-Specific Benchmarking, Harvard University 2001, section 3.1.3,
-which proposes it for virtual memory.
+Source of the method: HBench:FS, in X. Zhang, Application-Specific Benchmarking, Harvard University 2001,
+section 3.1.3, which proposes it for virtual memory.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class FaultCurve:
         return self.first_touches_of_files + self.first_touches_anonymous
 
     def refaults(self, memory_pages: int) -> int | None:
-        """Return the number of pages that are read again; None if the program cannot run in so little memory."""
+        """Return the number of pages that are read again; None if the program cannot run."""
         if memory_pages < self.least_pages:
             return None
         return len(self.needs) - int(np.searchsorted(self.needs, memory_pages, side="right"))
@@ -51,8 +51,9 @@ class FaultCurve:
 def fault_curve(references: References, swap: bool = False) -> FaultCurve:
     """Return the faults of LRU for every size of memory.
 
-    Without swap, anonymous pages stay once they are touched, and the pages of files share the rest of the memory. Anonymous
-    memory never shrinks here: what a program returns to the kernel counts as used until its address is used again.
+    Without swap, anonymous pages stay once they are touched, and the pages of files share the rest of the
+    memory. Anonymous memory never shrinks here: what a program returns to the kernel counts as used until its
+    address is used again.
 
     Args:
         references: a trace.

@@ -1,4 +1,4 @@
-"""The page cache that a limit of memory leaves to the files of a program: the limit without the processes' own memory."""
+"""The page cache that a limit of memory leaves to files: the limit without the processes' own memory."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _LEAST_PAGES = 16
 def under(operations: Operations, folder: Path) -> Operations:
     """Return the operations on files below a folder, and those on no file.
 
-    Other files, such as those of compilers and libraries, are then in memory and take no room: other programs of the host
-    use them as well, so a control group does not count them.
+    Other files, such as those of compilers and libraries, are then in memory and take no room: other programs
+    of the host use them as well, so a control group does not count them.
 
     Args:
         operations: a trace.

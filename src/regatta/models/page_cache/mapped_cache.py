@@ -23,8 +23,10 @@ class MapSettings:
     """How the kernel reads mapped files.
 
     Args:
-        read_ahead_pages: pages that are read around a fault; 0: only the page of the fault. Linux: `read_ahead_kb` / 4.
-        advised_random: all maps have MADV_RANDOM. The kernel then reads no page ahead, and sees no use after the fault.
+        read_ahead_pages: pages that are read around a fault; 0: only the page of the fault. Linux:
+            `read_ahead_kb` / 4.
+        advised_random: all maps have MADV_RANDOM. The kernel then reads no page ahead, and sees no use after
+            the fault.
     """
 
     read_ahead_pages: int = 32
@@ -148,7 +150,7 @@ class _Maps:
         return misses
 
     def _read_around(self, page: int) -> None:
-        """Read the page of a fault, and around it unless reading around seldom helps (do_sync_mmap_readahead)."""
+        """Read the page of a fault, and around it unless that seldom helps (do_sync_mmap_readahead)."""
         most, file = self._most, page // FILE_PAGES
         if not most or self._missed(file, 1) > _LOTS_OF_MISSES:
             self._add(page, 0)
@@ -161,19 +163,14 @@ class _Maps:
 
     def _next_window(self, page: int) -> None:
         """Read the next window in the background (page_cache_async_ra)."""
-        most, file = self._most, page // FILE_PAGES
-        index = page % FILE_PAGES
+        file, index = divmod(page, FILE_PAGES)
         stream = self._streams.setdefault(file, Stream())
-        if index == stream.mark and stream.size:
-            stream.advances(most, True)
-        else:
-            start = index + 1
-            while start - index <= most and self._lists.flags(file * FILE_PAGES + start) is not None:
-                start += 1
-            if start - index > most:
-                return
-            stream.resumes(start, start - index + most, most, True)
-        self._read_window(file, stream)
+
+        def is_cached(index: int) -> bool:
+            return self._lists.flags(file * FILE_PAGES + index) is not None
+
+        if stream.follows(index, self._most, self._most, True, is_cached):
+            self._read_window(file, stream)
 
     def _read_window(self, file: int, stream: Stream) -> None:
         base = file * FILE_PAGES

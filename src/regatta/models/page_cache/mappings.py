@@ -1,6 +1,7 @@
-"""Which files a process has mapped: at its begin from /proc/PID/maps, then from the system calls in its trace.
+"""Which files a process has mapped: first from /proc/PID/maps, then from the system calls in its trace.
 
-The calls are in the order of the references. /proc alone would be read too late, when the process has gone on or ended.
+The calls are in the order of the references. /proc alone would be read too late, when the process has gone on
+or ended.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ class Mappings:
 
     Args:
         folder: the current folder of the program, for names that are relative; None: unknown.
-        unknown: called when a file is mapped whose name is not in the trace; its pages then count as anonymous.
+        unknown: called when a file is mapped whose name is not in the trace; its pages then count as
+            anonymous.
     """
 
     def __init__(self, folder: str | None, unknown: Callable[[], None]) -> None:

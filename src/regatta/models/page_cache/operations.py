@@ -1,8 +1,8 @@
-"""The format of a trace of file operations: a folder with `operations.parquet`, `files.parquet`, `memory.parquet` and `trace.json`.
+"""The format of a trace of file operations: tables of operations, files and memory, and `trace.json`.
 
-The trace is the input of a cache simulator in the hybrid method of HBench:FS (Zhang, Application-Specific Benchmarking,
-Harvard University 2001, section 3.1.3). It names files by identity: a rename keeps it, and a file that is created
-under the name of a removed file has a new one.
+The trace is the input of a cache simulator in the hybrid method of HBench:FS (Zhang, Application-Specific
+Benchmarking, Harvard University 2001, section 3.1.3). It names files by identity: a rename keeps it, and a
+file that is created under the name of a removed file has a new one.
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from regatta.host.errors import RegattaError
-from regatta.host.files import written
-from regatta.models.recordings.facts import Ranges, read_facts, write_facts
-from regatta.models.recordings.tables import escaped, read_table
+from regatta.models.recordings.facts import Ranges, read_facts
+from regatta.models.recordings.tables import escaped, read_table, write_recording
 
 VERSION = 2
 OPERATIONS_FILE = "operations.parquet"
@@ -53,7 +51,8 @@ class Kind(IntEnum):
     RENAME = 7
     #: the size of the file becomes `offset`
     TRUNCATE = 8
-    #: a range is mapped into memory. It counts as a read of the range: strace does not show which pages are used
+    #: a range is mapped into memory. It counts as a read of the range: strace does not show which pages are
+    #: used
     MAP = 9
     #: dirty pages are written to the disk; without a file: those of all files
     FSYNC = 10
@@ -114,10 +113,8 @@ _OPERATIONS: Ranges = {
 _MEMORY: Ranges = {"time_ns": (0, MAX_OFFSET), "bytes": (0, MAX_OFFSET)}
 _FACTS: Ranges = {"not_understood": (0, MAX_OFFSET), "read_ahead_kib": (NONE, 1 << 30)}
 
-_TYPES: dict[str, str] = {
-    "time_ns": "q", "duration_ns": "q", "kind": "B", "process": "i", "file": "i", "handle": "i", "offset": "q", "bytes": "q",
-    "peer": "i", "failed": "B",
-}  # fmt: skip
+#: column -> its code in `array`, which has no booleans
+_CODES = {one.name: np.dtype(one.type.to_pandas_dtype()).char.replace("?", "B") for one in OPERATIONS}
 
 
 @dataclass(frozen=True)
@@ -144,7 +141,8 @@ class Operations:
         columns: name -> values, all of the same length.
         paths: name of each file; the index is its identity.
         sizes_bytes: size of each file when the trace met it; -1: unknown.
-        memory: samples of the memory that the processes had for themselves: (ns since 1970, bytes); empty: unknown.
+        memory: samples of the memory that the processes had for themselves: (ns since 1970, bytes); empty:
+            unknown.
     """
 
     columns: Mapping[str, NDArray[Any]]
@@ -164,7 +162,7 @@ class Recorder:
     """Collects operations in memory; they may arrive out of order."""
 
     def __init__(self) -> None:
-        self._columns = {name: array(code) for name, code in _TYPES.items()}
+        self._columns = {name: array(code) for name, code in _CODES.items()}
         self.paths: list[str] = []
         self.sizes_bytes: list[int] = []
 
@@ -192,7 +190,7 @@ class Recorder:
 
 
 def write_operations(folder: Path, operations: Operations) -> None:
-    """Write a trace; `trace.json` comes last, so a folder with it is complete. Raise RegattaError if it cannot be written."""
+    """Write a trace; a folder with `trace.json` is complete. Raise RegattaError if it cannot be written."""
     files = {
         "id": pa.array(range(len(operations.paths)), pa.int32()),
         "path": pa.array(map(escaped, operations.paths), pa.string()),
@@ -200,12 +198,12 @@ def write_operations(folder: Path, operations: Operations) -> None:
     }
     columns = {one.name: pa.array(operations[one.name], one.type) for one in OPERATIONS}
     memory = {name: [row[at] for row in operations.memory] for at, name in enumerate(MEMORY.names)}
-    for name, columns_of, schema in (
-        (OPERATIONS_FILE, columns, OPERATIONS), (FILES_FILE, files, FILES), (MEMORY_FILE, memory, MEMORY),
-    ):  # fmt: skip
-        with written(folder / name) as file:
-            pq.write_table(pa.table(columns_of, schema=schema), file, compression="zstd")
-    write_facts(folder / FACTS_FILE, operations.facts, (OPERATIONS_FILE, FILES_FILE, MEMORY_FILE))
+    tables = {
+        OPERATIONS_FILE: pa.table(columns, schema=OPERATIONS),
+        FILES_FILE: pa.table(files, schema=FILES),
+        MEMORY_FILE: pa.table(memory, schema=MEMORY),
+    }
+    write_recording(folder / FACTS_FILE, operations.facts, tables)
 
 
 def read_operations(folder: Path) -> Operations:

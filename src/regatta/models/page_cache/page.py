@@ -1,4 +1,4 @@
-"""The tables of a simulated page cache and of predicted faults, and the page of the faults over the size of memory."""
+"""Tables of a simulated page cache and of predicted faults, and a page of faults by size of memory."""
 
 from __future__ import annotations
 

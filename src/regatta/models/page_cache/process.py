@@ -155,7 +155,7 @@ class ProcessReader:
         return self._with_copies(virtual, stores)
 
     def _with_copies(self, virtual: NDArray[np.int64], stores: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the pages. A write to a private map reads the page of the file, and copies it to anonymous memory."""
+        """Return the pages. A write to a private map reads the file's page, and makes it anonymous."""
         pages, private, dropped = self._table.pages(virtual)
         anonymous = self._anonymous * FILE_PAGES + virtual
         if len(self._copied):
@@ -197,7 +197,7 @@ class _Table:
     def pages(
         self, virtual: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return page numbers, whether they are of a private map of a file, and whether they belong to valgrind.
+        """Return page numbers, and whether they are of a private map of a file, and whether of valgrind.
 
         Addresses in no known map are anonymous memory: heaps and stacks grow between two looks at the maps.
         """

@@ -1,11 +1,12 @@
 """Windows of sequential read-ahead, as Linux chooses them.
 
-Source: Linux, mm/readahead.c: get_init_ra_size, get_next_ra_size, page_cache_sync_ra and page_cache_async_ra. The windows of the
-tests were observed on Linux 6.18.
+Source: Linux, mm/readahead.c: get_init_ra_size, get_next_ra_size, page_cache_sync_ra and page_cache_async_ra.
+The windows of the tests were observed on Linux 6.18.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 #: the order of large folios grows by 2 with each window (page_cache_async_ra)
@@ -19,7 +20,8 @@ class Stream:
     Args:
         start: first page of the window.
         size: length of the window; 0: there is none.
-        ahead: length of the last part of the window. A read of the first page of that part begins the next window.
+        ahead: length of the last part of the window. A read of the first page of that part begins the next
+            window.
         position: byte after the last read; -1: none.
         order: the window ends at a multiple of 2^order pages, because of large folios.
     """
@@ -60,6 +62,29 @@ class Stream:
         self.start = start
         self.size = next_size(size, most)
         self._align(most, large_folios)
+
+    def follows(
+        self, index: int, pages: int, most: int, large_folios: bool, is_cached: Callable[[int], bool]
+    ) -> bool:
+        """Move to the next window, because a mark was read.
+
+        Args:
+            index: page with the mark.
+            pages: pages of the read from there.
+            most: largest window.
+            large_folios: the window ends at a multiple of a power of two.
+            is_cached: whether a page of the file is in the cache.
+
+        Returns:
+            Whether there is a next window: not if all pages that it could have are in the cache.
+        """
+        if index == self.mark and self.size:
+            self.advances(most, large_folios)
+            return True
+        start = next((page for page in range(index + 1, index + most + 1) if not is_cached(page)), None)
+        if start is not None:
+            self.resumes(start, start - index + pages, most, large_folios)
+        return start is not None
 
     def _align(self, most: int, large_folios: bool) -> None:
         if large_folios:

@@ -19,11 +19,11 @@ from regatta.host.errors import HostError
 from regatta.models.page_cache.lackey import lackey_arguments
 from regatta.models.page_cache.mappings import read_folder, read_mappings
 from regatta.models.page_cache.process import Files, ProcessReader
-from regatta.models.page_cache.reduction import Reducer
-from regatta.models.page_cache.references import Facts, References
+from regatta.models.page_cache.references import Facts, Reducer, References
 
 _CHUNK = 1 << 18
-#: valgrind writes each line by itself. A short wait lets them gather, so that the reader does not wake for each.
+#: valgrind writes each line by itself. A short wait lets them gather, so that the reader does not wake for
+#: each.
 _GATHER_S = 0.002
 _WAIT_S = 0.1
 _END_S = 5.0
@@ -44,7 +44,8 @@ def valgrind_program() -> str:
 def record(command: Sequence[str]) -> tuple[References, int]:
     """Run a command with its own input and output, and return the reduced trace and the exit code.
 
-    All programs that it runs are followed. A process that is forked and runs no program is not, and is counted.
+    All programs that it runs are followed. A process that is forked and runs no program is not, and is
+    counted.
 
     Raises:
         HostError: valgrind is missing, or recorded nothing.

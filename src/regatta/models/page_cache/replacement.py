@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Mapping
 from math import isqrt
-from typing import Protocol
 
 #: bits of a page's flags
 REFERENCED = 1
@@ -25,83 +25,71 @@ CODE = 64
 _PAGES_PER_GIB = 1 << 18
 
 
-class Policy(Protocol):
+class Policy(ABC):
     """The pages of a cache. A page is a number; flags are the bits above."""
 
+    def __init__(self) -> None:
+        self._flags: dict[int, int] = {}
+
     def __len__(self) -> int:
-        """Return the number of pages in the cache."""
-        ...
+        return len(self._flags)
 
     def pages(self) -> Mapping[int, int]:
         """Return the pages in the cache with their flags; the order has no meaning."""
-        ...
-
-    def touch(self, page: int, end: int) -> int:
-        """Access pages from `page` to `end` - 1. Stop before a page that is absent or `SPECIAL`; return it, or `end`."""
-        ...
+        return self._flags
 
     def flags(self, page: int) -> int | None:
         """Return the flags of a page; None: it is absent."""
-        ...
+        return self._flags.get(page)
 
     def clear(self, page: int, flags: int) -> None:
         """Clear flags of a page in the cache."""
-        ...
+        self._flags[page] &= ~flags
 
+    @abstractmethod
+    def touch(self, page: int, end: int) -> int:
+        """Access pages from `page` to `end` - 1; stop at an absent or `SPECIAL` one. Return it, or `end`."""
+
+    @abstractmethod
     def add(self, page: int, flags: int, accessed: bool, written: bool) -> None:
         """Add an absent page; it is accessed, or only read ahead, or written."""
-        ...
 
+    @abstractmethod
     def read_on(self, page: int) -> bool:
-        """Read further within the page that the same stream read last. Return False if it is absent or `SPECIAL`."""
-        ...
+        """Read further within the last page of a stream. Return False if it is absent or `SPECIAL`."""
 
+    @abstractmethod
     def write(self, page: int) -> None:
         """Write to a page in the cache."""
-        ...
 
+    @abstractmethod
     def evict(self) -> tuple[int, int]:
         """Remove the page that leaves next. Return it and its flags."""
-        ...
 
+    @abstractmethod
     def drop(self, page: int) -> int:
         """Remove a page whose contents are gone. Return its flags."""
-        ...
 
 
-class Lru:
+class Lru(Policy):
     """Least recently used: reads, writes and read-ahead are all uses."""
 
     def __init__(self) -> None:
-        self._pages: OrderedDict[int, int] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._pages)
-
-    def pages(self) -> Mapping[int, int]:
-        """Return the pages with their flags."""
-        return self._pages
+        super().__init__()
+        self._flags: OrderedDict[int, int] = OrderedDict()
 
     def touch(self, page: int, end: int) -> int:
-        """Access pages; see `Policy`."""
-        get, move = self._pages.get, self._pages.move_to_end
+        """Make pages the most recent ones."""
+        get, move = self._flags.get, self._flags.move_to_end
         for one in range(page, end):
             if get(one, SPECIAL):
                 return one
             move(one)
         return end
 
-    def flags(self, page: int) -> int | None:
-        """Return the flags of a page."""
-        return self._pages.get(page)
-
-    def clear(self, page: int, flags: int) -> None:
-        """Clear flags of a page."""
-        self._pages[page] &= ~flags
-
     def add(self, page: int, flags: int, accessed: bool, written: bool) -> None:
         """Add a page as the most recent one."""
-        self._pages[page] = flags
+        self._flags[page] = flags
 
     def read_on(self, page: int) -> bool:
         """Make a page the most recent one."""
@@ -109,35 +97,36 @@ class Lru:
 
     def write(self, page: int) -> None:
         """Make a page the most recent one."""
-        self._pages.move_to_end(page)
+        self._flags.move_to_end(page)
 
     def evict(self) -> tuple[int, int]:
         """Remove the least recently used page."""
-        return self._pages.popitem(last=False)
+        return self._flags.popitem(last=False)
 
     def drop(self, page: int) -> int:
         """Remove a page."""
-        return self._pages.pop(page)
+        return self._flags.pop(page)
 
 
-class TwoLists:
+class TwoLists(Policy):
     """The active and inactive lists of Linux, with activation of pages that return soon after their eviction.
 
-    A page enters the inactive list. Its second read makes it active; writes make no page active. The page that leaves is
-    the oldest inactive one, whether referenced or not. The oldest active pages become inactive while the inactive list is
-    too short. A page that returns is activated if the number of evictions and activations since its eviction is at most
-    the length of the active list.
+    A page enters the inactive list. Its second read makes it active; writes make no page active. The page
+    that leaves is the oldest inactive one, whether referenced or not. The oldest active pages become inactive
+    while the inactive list is too short. A page that returns is activated if the number of evictions and
+    activations since its eviction is at most the length of the active list.
 
-    Simplified: one list for one memory, without programs' own memory; pages instead of large folios; references by page
-    tables are not seen; pages move one by one and not in batches of 32; shadow entries are never lost; the active list
-    is not shortened early after refaults; dirty pages are written and leave, where Linux may rotate them.
+    Simplified: one list for one memory, without programs' own memory; pages instead of large folios;
+    references by page tables are not seen; pages move one by one and not in batches of 32; shadow entries are
+    never lost; the active list is not shortened early after refaults; dirty pages are written and leave,
+    where Linux may rotate them.
 
     Source: Linux, mm/workingset.c (refault distance), mm/swap.c (folio_mark_accessed) and mm/vmscan.c
     (inactive_is_low, folio_check_references, shrink_active_list).
     """
 
     def __init__(self) -> None:
-        self._flags: dict[int, int] = {}
+        super().__init__()
         self._inactive: OrderedDict[int, None] = OrderedDict()
         self._active: OrderedDict[int, None] = OrderedDict()
         #: page that left -> age of the cache at that time
@@ -146,13 +135,6 @@ class TwoLists:
         self._age = 0
         self.activations = 0
         self.refaults = 0
-
-    def __len__(self) -> int:
-        return len(self._flags)
-
-    def pages(self) -> Mapping[int, int]:
-        """Return the pages with their flags."""
-        return self._flags
 
     def touch(self, page: int, end: int) -> int:
         """Access pages; see `Policy`."""
@@ -166,14 +148,6 @@ class TwoLists:
             elif not found & ACTIVE:
                 self._activate(one, found & ~REFERENCED)
         return end
-
-    def flags(self, page: int) -> int | None:
-        """Return the flags of a page."""
-        return self._flags.get(page)
-
-    def clear(self, page: int, flags: int) -> None:
-        """Clear flags of a page."""
-        self._flags[page] &= ~flags
 
     def add(self, page: int, flags: int, accessed: bool, written: bool) -> None:
         """Add a page to the inactive list, or to the active one if it left only recently."""
@@ -227,15 +201,17 @@ class TwoLists:
 
 
 class MappedTwoLists(TwoLists):
-    """The same lists for pages of mapped files, whose uses the kernel sees only when it looks at the page tables.
+    """The same lists for pages of mapped files: the kernel sees uses only when it looks at page tables.
 
-    It looks when a page is the oldest of a list. A used page at the end of the inactive list gets another turn. If it had
-    one before, or has code, it becomes active. A used page at the end of the active list stays there only if it has code.
+    It looks when a page is the oldest of a list. A used page at the end of the inactive list gets another
+    turn. If it had one before, or has code, it becomes active. A used page at the end of the active list
+    stays there only if it has code.
 
     Args:
         looks: use page tables. Linux does not do so for maps with MADV_RANDOM or MADV_SEQUENTIAL.
 
-    Source: Linux, mm/vmscan.c (folio_check_references, shrink_active_list) and vma_has_recency in mm_inline.h.
+    Source: Linux, mm/vmscan.c (folio_check_references, shrink_active_list) and vma_has_recency in
+    mm_inline.h.
     """
 
     def __init__(self, looks: bool = True) -> None:

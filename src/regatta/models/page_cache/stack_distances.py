@@ -1,15 +1,13 @@
 """Reuse distances of page accesses: the hit ratios of LRU for all sizes of the cache in one pass.
 
-The distance of an access is the number of distinct pages that were accessed since the last access to its page, that
-page included. LRU hits if and only if the distance is at most its capacity.
+The distance of an access is the number of distinct pages that were accessed since the last access to its
+page, that page included. LRU hits if and only if the distance is at most its capacity.
 
-Source: R. L. Mattson, J. Gecsei, D. R. Slutz and I. L. Traiger, Evaluation techniques for storage hierarchies,
-IBM Systems Journal 9(2), 1970, 78-117.
+Source: R. L. Mattson, J. Gecsei, D. R. Slutz and I. L. Traiger, Evaluation techniques for storage
+hierarchies, IBM Systems Journal 9(2), 1970, 78-117.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,31 +19,11 @@ from regatta.models.page_cache.operations import Kind, Operations
 FIRST = 0
 
 
-@dataclass(frozen=True)
-class ReuseCurve:
-    """The hits of LRU as a function of the capacity.
-
-    Args:
-        hits: for each capacity from 0 pages, the number of accesses that hit. The last value holds for larger ones too.
-        accesses: number of all accesses.
-    """
-
-    hits: NDArray[np.int64]
-    accesses: int
-
-    def hits_at(self, capacity_pages: int) -> int:
-        """Return the number of hits of a cache of this capacity, from 0."""
-        return int(self.hits[min(capacity_pages, len(self.hits) - 1)])
-
-    def hit_ratio(self, capacity_pages: int) -> float:
-        """Return the share of hits from 0 to 1; NaN without accesses."""
-        return self.hits_at(capacity_pages) / self.accesses if self.accesses else float("nan")
-
-
 def page_accesses(operations: Operations) -> NDArray[np.int64]:
     """Return the numbers of the pages that reads, writes and maps access, in order.
 
-    Maps end with their file: at its size, or at the last byte that is read or written. If neither is known, they do not.
+    Maps end with their file: at its size, or at the last byte that is read or written. If neither is known,
+    they do not.
     """
     data = np.isin(operations["kind"], (Kind.READ, Kind.WRITE, Kind.MAP))
     data &= ~operations["failed"] & (operations["bytes"] > 0)
@@ -68,9 +46,10 @@ def page_accesses(operations: Operations) -> NDArray[np.int64]:
 def stack_distances(pages: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the distance of each access, from 1; `FIRST` for the first access to a page.
 
-    The pages between an access t and the last one p to the same page are distinct where they were not accessed before in
-    that stretch. So the distance is the number of accesses j < t with previous(j) <= p, less the p + 1 of them up to p,
-    plus 1 for the page itself. Merge sort counts the former, with numpy, in O(n log² n).
+    The pages between an access t and the last one p to the same page are distinct where they were not
+    accessed before in that stretch. So the distance is the number of accesses j < t with previous(j) <= p,
+    less the p + 1 of them up to p, plus 1 for the page itself. Merge sort counts the former, with numpy, in
+    O(n log² n).
 
     Args:
         pages: numbers of the accessed pages, in order.
@@ -79,14 +58,6 @@ def stack_distances(pages: NDArray[np.int64]) -> NDArray[np.int64]:
     again = previous >= 0
     earlier = _earlier_and_not_larger(previous)
     return np.where(again, earlier - previous, FIRST)
-
-
-def reuse_curve(pages: NDArray[np.int64]) -> ReuseCurve:
-    """Return the hits of LRU for all capacities."""
-    distances = stack_distances(pages)
-    counts = np.bincount(distances, minlength=1).astype(np.int64)
-    counts[FIRST] = 0
-    return ReuseCurve(np.cumsum(counts), len(pages))
 
 
 def _previous(pages: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Read file operations from the output of strace. A line that cannot be understood is counted, never fatal."""
+"""Read file operations from strace. A line that cannot be understood is counted, never fatal."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from regatta.models.page_cache.descriptors import Description, Task, Tasks
-from regatta.models.page_cache.identities import Identities, absolute, is_file
+from regatta.models.page_cache.open_files import Description, Identities, Task, Tasks, absolute, is_file
 from regatta.models.page_cache.operations import MAX_OFFSET, NONE, Facts, Kind, Operations, Recorder
-from regatta.models.page_cache.strace_calls import Call, CallReader, End
-from regatta.models.page_cache.strace_grammar import descriptor_of, path_of, unescaped
+from regatta.models.page_cache.strace_grammar import (
+    Call,
+    CallReader,
+    End,
+    descriptor_of,
+    path_of,
+    unescaped,
+)
 
 #: reads -> index of the argument with the offset; None: at the position of the description
 _READS: dict[str, int | None] = {"read": None, "readv": None, "pread64": 3, "preadv": 3, "preadv2": 3}
 _WRITES: dict[str, int | None] = {"write": None, "writev": None, "pwrite64": 3, "pwritev": 3, "pwritev2": 3}
-#: calls that look at a name -> index of the argument with the name; the argument before it is the folder, if any
+#: calls that look at a name -> index of the argument with the name; the argument before it is the folder, if
+#: any
 _STATS = {"stat": 0, "lstat": 0, "access": 0, "newfstatat": 1, "statx": 1, "faccessat": 1, "faccessat2": 1}
 _OPENS = {"open": 0, "creat": 0, "openat": 1, "openat2": 1}
 _FORKS = frozenset({"fork", "vfork", "clone", "clone3"})
@@ -31,11 +37,6 @@ _NOT_FOLLOWED = (
     "sync_file_range",
     "process_vm_writev",
 )
-_OTHERS = (
-    "close", "close_range", "lseek", "dup", "dup2", "dup3", "fcntl", "fstat", "unlink", "unlinkat", "rename", "renameat", "renameat2",
-    "link", "linkat", "truncate", "ftruncate", "mmap", "sync", "sendfile", "copy_file_range", "execve", "execveat", "chdir", "fchdir",
-)  # fmt: skip
-CALLS = (*_READS, *_WRITES, *_STATS, *_OPENS, *sorted(_FORKS), *sorted(_SYNCS), *_OTHERS, *_NOT_FOLLOWED)
 #: calls whose structures are written out; others show an address
 _VERBOSE = "clone3,openat2,fstat,newfstatat,stat,lstat,statx,sendfile,copy_file_range"
 
@@ -83,7 +84,8 @@ def read_strace(
     Args:
         lines: lines of text; bytes that are not UTF-8 are surrogates or replaced.
         folder: working directory of the traced program.
-        size_of: current size in bytes of a file of this host, -1 if unknown; for files whose size the trace does not show.
+        size_of: current size in bytes of a file of this host, -1 if unknown; for files whose size the trace
+            does not show.
     """
     reader = StraceFileReader(folder, size_of)
     for line in lines:
@@ -110,7 +112,8 @@ class StraceFileReader:
         #: what was not understood -> number
         self.missed: Counter[str] = Counter()
         self._calls = CallReader()
-        #: processes that appeared while several forks were in progress -> their calls, until a fork returns them
+        #: processes that appeared while several forks were in progress -> their calls, until a fork returns
+        #: them
         self._waiting: dict[int, list[Call]] = {}
         self._time_ns = 0
         self._process = 0
@@ -255,7 +258,7 @@ class StraceFileReader:
             self.names.has_size(file, 0)
 
     def _creates(self, real: str, flags: str) -> bool:
-        """Return whether an open made a file. A name that the trace has not yet shown is taken as new if O_TRUNC is given."""
+        """Return whether an open made a file. With O_TRUNC, a name that is new to the trace is a new file."""
         if "O_CREAT" not in flags:
             return False
         name = self.names.resolved(real)
@@ -469,7 +472,7 @@ class StraceFileReader:
         return absolute(folder, path)
 
     def _description(self, task: Task, argument: str) -> Description | None:
-        """Return the description of a descriptor; None if it is not a file. strace's name corrects what was missed."""
+        """Return the description of a descriptor; None: it is no file. Names of strace correct it."""
         found = descriptor_of(argument)
         if found is None or found.number < 0:
             return None
@@ -516,32 +519,27 @@ class StraceFileReader:
 
 
 _HANDLERS: dict[str, Callable[[StraceFileReader, Call, Task], None]] = {
-    "close": StraceFileReader._closes,
-    "close_range": StraceFileReader._closes,
-    "lseek": StraceFileReader._seeks,
-    "dup": StraceFileReader._duplicates,
-    "dup2": StraceFileReader._duplicates,
-    "dup3": StraceFileReader._duplicates,
-    "fcntl": StraceFileReader._duplicates,
-    "fstat": StraceFileReader._stats_descriptor,
-    "unlink": StraceFileReader._unlinks,
-    "unlinkat": StraceFileReader._unlinks,
-    "rename": StraceFileReader._renames,
-    "renameat": StraceFileReader._renames,
-    "renameat2": StraceFileReader._renames,
-    "link": StraceFileReader._renames,
-    "linkat": StraceFileReader._renames,
-    "truncate": StraceFileReader._truncates,
-    "ftruncate": StraceFileReader._truncates,
-    "mmap": StraceFileReader._maps,
-    "sync": StraceFileReader._syncs_all,
-    "sendfile": StraceFileReader._copies,
-    "copy_file_range": StraceFileReader._copies,
-    "execve": StraceFileReader._executes,
-    "execveat": StraceFileReader._executes,
-    "chdir": StraceFileReader._changes_folder,
-    "fchdir": StraceFileReader._changes_folder,
+    name: handler
+    for handler, names in (
+        (StraceFileReader._closes, ("close", "close_range")),
+        (StraceFileReader._seeks, ("lseek",)),
+        (StraceFileReader._duplicates, ("dup", "dup2", "dup3", "fcntl")),
+        (StraceFileReader._stats_descriptor, ("fstat",)),
+        (StraceFileReader._unlinks, ("unlink", "unlinkat")),
+        (StraceFileReader._renames, ("rename", "renameat", "renameat2", "link", "linkat")),
+        (StraceFileReader._truncates, ("truncate", "ftruncate")),
+        (StraceFileReader._maps, ("mmap",)),
+        (StraceFileReader._syncs_all, ("sync",)),
+        (StraceFileReader._copies, ("sendfile", "copy_file_range")),
+        (StraceFileReader._executes, ("execve", "execveat")),
+        (StraceFileReader._changes_folder, ("chdir", "fchdir")),
+    )
+    for name in names
 }
+#: all calls of a trace
+CALLS = (
+    *_READS, *_WRITES, *_STATS, *_OPENS, *sorted(_FORKS), *sorted(_SYNCS), *_HANDLERS, *_NOT_FOLLOWED,
+)  # fmt: skip
 
 
 def _integer(text: str) -> int:

@@ -1,1 +1,1 @@
-"""Folders of recordings (events, file operations, references to memory): facts and tables, validated when they are read."""
+"""Folders of recordings (events, file operations, memory): facts and tables, validated when read."""

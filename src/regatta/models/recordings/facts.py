@@ -1,4 +1,4 @@
-"""Facts about a recording, in a JSON file beside its data. They come from other machines, so all of them are checked."""
+"""Facts about a recording, in a JSON file beside its data, all checked: they come from other machines."""
 
 from __future__ import annotations
 

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from regatta.host.errors import RegattaError
+from regatta.host.files import written
 from regatta.host.foreign import foreign
-from regatta.models.recordings.facts import Ranges
+from regatta.models.recordings.facts import Ranges, write_facts
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 _ROWS = 1 << 18
+
+
+def write_recording(facts_path: Path, facts: DataclassInstance, tables: Mapping[str, pa.Table]) -> None:
+    """Write a recording: its tables by the names of their files, then the facts beside them.
+
+    A folder with facts is complete.
+
+    Raises:
+        RegattaError: a file cannot be written.
+    """
+    for name, table in tables.items():
+        with written(facts_path.with_name(name)) as file:
+            pq.write_table(table, file, compression="zstd")
+    write_facts(facts_path, facts, tuple(tables))
 
 
 def read_table(
@@ -49,7 +68,8 @@ def checked_batches(
         order: column that never decreases; "": none.
 
     Raises:
-        RegattaError: it has other columns, a row without a value, a value out of its range, or rows in another order.
+        RegattaError: it has other columns, a row without a value, a value out of its range, or rows in
+            another order.
     """
     with foreign(path, "a Parquet file", fix), pq.ParquetFile(path) as file:
         found = file.schema_arrow

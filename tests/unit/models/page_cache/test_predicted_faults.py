@@ -13,13 +13,19 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from regatta.host.errors import RegattaError
-from regatta.models.page_cache import reduction
 from regatta.models.page_cache.cache import FILE_PAGES
 from regatta.models.page_cache.faults import fault_curve, predict_faults
 from regatta.models.page_cache.mapped_cache import MapSettings, simulate_maps
 from regatta.models.page_cache.page import write_faults
-from regatta.models.page_cache.reduction import Reducer
-from regatta.models.page_cache.references import Facts, File, References, read_references, write_references
+from regatta.models.page_cache.references import (
+    BLOCK,
+    Facts,
+    File,
+    Reducer,
+    References,
+    read_references,
+    write_references,
+)
 from regatta.models.page_cache.replacement import CODE, MAPPED, MappedTwoLists
 
 OF_FILE, OF_MEMORY = 0, FILE_PAGES
@@ -125,7 +131,7 @@ def test_a_reduced_trace_is_exact_for_all_memories_from_its_limit(seed: int, pag
 
 def test_a_reduced_trace_is_small_and_tells_its_limit() -> None:
     reducer = Reducer()
-    pages = np.tile(np.arange(8), 1000 * reduction.BLOCK // 8)
+    pages = np.tile(np.arange(8), 1000 * BLOCK // 8)
     kept = np.concatenate([reducer.add(pages), reducer.finish()])
     assert reducer.exact_from == 8
     assert len(kept) == 1000 * 16

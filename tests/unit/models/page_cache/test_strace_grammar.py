@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from regatta.models.page_cache.identities import absolute, is_file
+from regatta.models.page_cache.open_files import absolute, is_file
 from regatta.models.page_cache.strace_grammar import (
     arguments_of,
     descriptor_of,
