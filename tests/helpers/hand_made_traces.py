@@ -9,8 +9,7 @@ from typing import Any
 from helpers.synthetic_traces import write_trace
 from regatta.models.kernel_traces.jobs import Jobs
 from regatta.models.kernel_traces.measures import Measures, Times, measure
-from regatta.models.kernel_traces.model import NONE, Facts, Kind, Trace
-from regatta.models.kernel_traces.names import KERNEL_LOCKS
+from regatta.models.kernel_traces.model import KERNEL_LOCKS, NONE, Facts, Kind, Trace
 from regatta.models.kernel_traces.timeline import State, Timeline
 
 OBJECTS: list[dict[str, Any]] = [

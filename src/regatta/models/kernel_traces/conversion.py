@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from regatta.models.kernel_traces.filling import Filled, Nesting, Numbers
-from regatta.models.kernel_traces.marks import Mark, parse_mark
-from regatta.models.kernel_traces.model import (
-    EVENTS,
-    NONE,
-    OBJECTS,
-    Kind,
-    Sleep,
-)
-from regatta.models.kernel_traces.names import KERNEL_LOCKS
+from regatta.host.values.events import MARK
+from regatta.models.kernel_traces.filling import Columns, Filled, Mask, Nesting, Numbers, columns_of
+from regatta.models.kernel_traces.model import EVENTS, KERNEL_LOCKS, NONE, Kind, ObjectTable, Sleep
 from regatta.models.kernel_traces.text import CODES, PROBE, Read
 
 _BATCH = 1 << 20
+#: words of marks
+_KINDS = {"request": Kind.REQUEST, "accept": Kind.ACCEPT, "finish": Kind.FINISH, "wait": Kind.WAIT}
 #: rows of the raw table: state of the thread that leaves its CPU -> kind and value
 _LEAVES = {
     0: (Kind.PREEMPT, 0),
@@ -50,25 +45,29 @@ _BY_ARGUMENT = -2
 _KEY_BITS = 40
 
 
-@dataclass
-class _Objects:
-    """The objects of a trace, numbered as they are found."""
+@dataclass(frozen=True)
+class Mark:
+    """An abstract event that a program reports, or that reaching a function means."""
 
-    rows: list[tuple[int, str, str, int, int]] = field(default_factory=list)
-    _known: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    kind: Kind
+    #: kind and name of the object
+    of: str
+    name: str
+    #: None: pairs with the last open one of the thread
+    request: int | None = None
+    #: the number is the first argument of the function
+    by_argument: bool = False
 
-    def of(self, kind: str, name: str, parent: int = NONE, pid: int = 0, tid: int = 0, life: int = 0) -> int:
-        """Return the number of an object, which is made at its first use."""
-        key = (kind, tid, life) if kind == "thread" else (kind, name, parent, pid, tid)
-        if key not in self._known:
-            self._known[key] = len(self.rows)
-            self.rows.append((parent, kind, name, pid, tid))
-        return self._known[key]
 
-    def table(self) -> pa.Table:
-        """Return the rows of `OBJECTS`."""
-        rows = [dict(zip(OBJECTS.names, (at, *row), strict=True)) for at, row in enumerate(self.rows)]
-        return pa.Table.from_pylist(rows, schema=OBJECTS)
+def parse_mark(text: str) -> Mark | None:
+    """Return the mark that a text describes, or None."""
+    found = MARK.fullmatch(text)
+    if found is None:
+        return None
+    kind, of, number, name = found.groups()
+    if number == "arg1":
+        return Mark(_KINDS[kind], of, name, by_argument=True)
+    return Mark(_KINDS[kind], of, name, None if number is None else int(number))
 
 
 class Conversion:
@@ -84,7 +83,7 @@ class Conversion:
     ) -> None:
         self._calls = calls
         self._connection = read.connection
-        self.objects = _Objects()
+        self.objects = ObjectTable()
         self._tasks = tasks
         self._nesting = Nesting(NONE)
         self._running = Filled(0)
@@ -132,15 +131,20 @@ class Conversion:
 
     def _thread(self, tid: int, name: str, life: int) -> int:
         told = self._tasks.get(str(tid)) if life == 0 else None
+        key = ("thread", tid, life)
         if told is None:
-            return self.objects.of("thread", name, NONE, 0, tid, life)
+            return self.objects.number(key, "thread", name, pid=0, tid=tid)
         pid, process, own, kernel = told
         # The recorder read the names before the traced command was executed.
         own, process = name or own, self._comms.get(int(pid)) or process
-        parent = self.objects.of(
-            "process", "kernel" if kernel else str(process), NONE, 0 if kernel else int(pid)
-        )
-        return self.objects.of("thread", str(own), parent, int(pid), tid, life)
+        parent = self._object("process", "kernel" if kernel else str(process), pid=0 if kernel else int(pid))
+        return self.objects.number(key, "thread", str(own), parent=parent, pid=int(pid), tid=tid)
+
+    def _object(self, kind: str, name: str, parent: int = NONE, pid: int = 0) -> int:
+        return self.objects.number((kind, name, parent, pid), kind, name, parent=parent, pid=pid, tid=0)
+
+    def _cpu_object(self, number: int) -> int:
+        return self._object("cpu", f"cpu{number}")
 
     def _all_lives(self) -> dict[int, list[tuple[int, int]]]:
         """Return, for tids that are used again, the times of their later births with the objects."""
@@ -163,11 +167,7 @@ class Conversion:
         schema = EVENTS.append(pa.field("n", pa.int64()))
         with pq.ParquetWriter(path, schema, compression="zstd") as writer:
             for batch in rows:
-                columns = {
-                    name: batch.column(name).to_numpy(zero_copy_only=False).astype(np.int64)
-                    for name in batch.schema.names
-                }
-                table = self._convert(columns, schema)
+                table = self._convert(columns_of(batch), schema)
                 if table.num_rows:
                     writer.write_table(table)
 
@@ -178,15 +178,13 @@ class Conversion:
         some = tids > 0
         found[some] = objects[np.searchsorted(known, tids[some])]
         for cpu in np.unique(cpus[~some]):
-            found[~some & (cpus == cpu)] = self.objects.of(
-                "idle", f"idle/{cpu}", self.objects.of("cpu", f"cpu{cpu}")
-            )
+            found[~some & (cpus == cpu)] = self._object("idle", f"idle/{cpu}", self._cpu_object(cpu))
         for tid, births in self._reused.items():
             for born_ns, thread in births:
                 found[(tids == tid) & (times >= born_ns)] = thread
         return found
 
-    def _convert(self, raw: dict[str, Numbers], schema: pa.Schema) -> pa.Table:
+    def _convert(self, raw: Columns, schema: pa.Schema) -> pa.Table:
         code, cpu, time, a, b, name = (raw[key] for key in ("code", "cpu", "time_ns", "a", "b", "name"))
         first = np.diff(cpu, prepend=self._cpu) != 0
         self._cpu = int(cpu[-1])
@@ -208,30 +206,28 @@ class Conversion:
         self._switches(out, code, cpu, actor, other, b)
         calls = np.isin(code, (11, 12))
         objects = self._by_value(
-            a, calls, lambda nr: self.objects.of("system-call", self._calls.get(nr, str(nr)))
+            a, calls, lambda nr: self._object("system-call", self._calls.get(nr, str(nr)))
         )
         out.add(code == 11, Kind.ACCEPT, actor=actor, object=objects)
         out.add(code == 12, Kind.FINISH, actor=actor, object=objects)
         disks = self._by_value(
-            name, np.isin(code, (13, 14)), lambda at: self.objects.of("disk", self._names[at])
+            name, np.isin(code, (13, 14)), lambda at: self._object("disk", self._names[at])
         )
         out.add(code == 13, Kind.REQUEST, actor=actor, object=disks, request=a, value=b)
         out.add(code == 13, Kind.ACCEPT, order=1, actor=actor, object=disks, request=a, value=b)
         out.add(code == 14, Kind.FINISH, object=disks, request=a)
         if np.any(code == 15) or np.any(code == 16):
-            lock = self.objects.of("lock", KERNEL_LOCKS)
+            lock = self._object("lock", KERNEL_LOCKS)
             out.add(code == 15, Kind.REQUEST, actor=actor, object=lock, request=a, value=b)
             out.add(code == 16, Kind.ACCEPT, actor=actor, object=lock, request=a)
         self._add_marks(out, np.isin(code, (17, PROBE)), name, actor, a)
         return out.table(schema)
 
-    def _add_unseen(
-        self, out: _Rows, raw: dict[str, Numbers], first: NDArray[np.bool_], actor: Numbers
-    ) -> None:
-        """Add the switches that the trace lacks: a thread acts on a CPU that the last switch gave to another one.
+    def _add_unseen(self, out: _Rows, raw: Columns, first: Mask, actor: Numbers) -> None:
+        """Add missing switches: a thread acts on a CPU that the last switch gave to another one.
 
-        Some kernels do not report the switches from the idle thread. The thread then runs from its wake-up on, or from the last
-        event on the CPU, if that is later.
+        Some kernels do not report the switches from the idle thread. The thread then runs from its wake-up
+        on, or from the last event on the CPU, if that is later.
         """
         tid, time, n = raw["tid"], raw["time_ns"], raw["n"]
         after = np.where(raw["code"] == CODES["sched_switch"], raw["a"], tid)
@@ -253,12 +249,12 @@ class Conversion:
         begin = np.where(later, wake_times[np.maximum(places, 0)], begin)
         begin_n = np.where(later, np.maximum(wake_n[np.maximum(places, 0)], begin_n), begin_n)
         cpus = raw["cpu"][unseen]
-        objects = self._by_value(
-            cpus, np.ones(len(cpus), bool), lambda number: self.objects.of("cpu", f"cpu{number}")
-        )
+        objects = self._by_value(cpus, np.ones(len(cpus), bool), self._cpu_object)
         leaving = self._actors(before_tid[unseen], cpus, begin)
-        out.add_at(begin, begin_n, _Rows.ORDERS - 2, cpus, Kind.PREEMPT, leaving, objects)
-        out.add_at(begin, begin_n, _Rows.ORDERS - 1, cpus, Kind.RESUME, actor[unseen], objects)
+        for kind, order, thread in ((Kind.PREEMPT, 2, leaving), (Kind.RESUME, 1, actor[unseen])):
+            out.add_at(
+                kind, _Rows.ORDERS - order, n=begin_n, time_ns=begin, cpu=cpus, actor=thread, object=objects
+            )
 
     def _wake_key(self, tids: Numbers, times: Numbers) -> Numbers:
         elapsed = np.minimum((times - self._start) >> self._key_shift, (1 << _KEY_BITS) - 1)
@@ -277,7 +273,7 @@ class Conversion:
             return nothing, nothing, nothing
         return keys, times, n
 
-    def _by_value(self, values: Numbers, rows: NDArray[np.bool_], make: Any) -> Numbers:
+    def _by_value(self, values: Numbers, rows: Mask, make: Any) -> Numbers:
         """Return an object for each value of some rows."""
         found = np.full(len(values), NONE, np.int64)
         distinct, places = np.unique(values[rows], return_inverse=True)
@@ -286,20 +282,20 @@ class Conversion:
         )
         return found
 
-    def _interrupts(self, code: Numbers, name: Numbers, begins: NDArray[np.bool_]) -> Numbers:
+    def _interrupts(self, code: Numbers, name: Numbers, begins: Mask) -> Numbers:
         def make(key: int) -> int:
             what, at = divmod(key, 1 << 40)
             if what == 9:
-                return self.objects.of("timer", "local timer")
+                return self._object("timer", "local timer")
             text = self._names[at]
             if what == 7:
-                return self.objects.of(_SOFT.get(text, "interrupt"), f"softirq {text}")
+                return self._object(_SOFT.get(text, "interrupt"), f"softirq {text}")
             kind = next((kind for part, kind in _HARD.items() if part in text), "interrupt")
-            return self.objects.of(kind, f"irq {text}")
+            return self._object(kind, f"irq {text}")
 
         return self._by_value(code * (1 << 40) + name, begins, make)
 
-    def _ended(self, ends: NDArray[np.bool_], inner: Numbers) -> Numbers:
+    def _ended(self, ends: Mask, inner: Numbers) -> Numbers:
         """Return the interrupt that ended: the innermost one before the row."""
         before = np.concatenate(([self._inner], inner[:-1]))
         self._inner = int(inner[-1])
@@ -309,14 +305,12 @@ class Conversion:
         self, out: _Rows, code: Numbers, cpu: Numbers, actor: Numbers, other: Numbers, state: Numbers
     ) -> None:
         switch = code == CODES["sched_switch"]
-        objects = self._by_value(cpu, switch, lambda number: self.objects.of("cpu", f"cpu{number}"))
+        objects = self._by_value(cpu, switch, self._cpu_object)
         for value, (kind, sleep) in _LEAVES.items():
             out.add(switch & (state == value), kind, actor=actor, object=objects, value=int(sleep))
         out.add(switch, Kind.RESUME, order=1, actor=other, object=objects)
 
-    def _add_marks(
-        self, out: _Rows, rows: NDArray[np.bool_], name: Numbers, actor: Numbers, argument: Numbers
-    ) -> None:
+    def _add_marks(self, out: _Rows, rows: Mask, name: Numbers, actor: Numbers, argument: Numbers) -> None:
         distinct, places = np.unique(name[rows], return_inverse=True)
         marks = [self._marks.get(int(at), ()) for at in distinct]
         for order in range(max(map(len, marks), default=0)):
@@ -344,7 +338,11 @@ class Conversion:
         request = NONE if mark.request is None else mark.request
         if mark.by_argument:
             request = _BY_ARGUMENT
-        return mark.kind, self.objects.of(mark.of, mark.name), request
+        return mark.kind, self._object(mark.of, mark.name), request
+
+
+#: columns of an event that are not given
+_NOTHING = {"actor": NONE, "object": NONE, "peer": NONE, "request": 0, "value": 0}
 
 
 class _Rows:
@@ -354,58 +352,29 @@ class _Rows:
     ORDERS = 8
 
     def __init__(self, n: Numbers, time: Numbers, cpu: Numbers) -> None:
-        self._shared = {"n": n * self.ORDERS, "time_ns": time, "cpu": cpu}
+        self._n, self._time, self._cpu = n, time, cpu
         self._pieces: list[dict[str, NDArray[Any]]] = []
 
-    def add(self, rows: NDArray[np.bool_], kind: Kind, order: int = 0, **columns: NDArray[Any] | int) -> None:
+    def add(self, rows: Mask, kind: Kind, order: int = 0, **columns: NDArray[Any] | int) -> None:
         """Add an event for each of some rows; columns that are not given say nothing."""
-        count = int(np.count_nonzero(rows))
-        if not count:
-            return
-        piece = {name: values[rows] for name, values in self._shared.items()}
-        piece["n"] = piece["n"] + order
-        piece["kind"] = np.full(count, kind, np.int64)
-        for name, nothing in (
-            ("actor", NONE),
-            ("object", NONE),
-            ("peer", NONE),
-            ("request", 0),
-            ("value", 0),
-        ):
-            given = columns.get(name, nothing)
-            piece[name] = np.full(count, given, np.int64) if isinstance(given, int) else given[rows]
-        self._pieces.append(piece)
-
-    def add_at(
-        self,
-        times: Numbers,
-        n: Numbers,
-        order: int,
-        cpus: Numbers,
-        kind: Kind,
-        actors: Numbers,
-        objects: Numbers,
-    ) -> None:
-        """Add events that are in no row."""
-        nothing = np.full(len(times), NONE, np.int64)
-        zeros = np.zeros(len(times), np.int64)
-        self._pieces.append(
-            {
-                "n": n * self.ORDERS + order, "time_ns": times, "cpu": cpus, "kind": zeros + kind, "actor": actors,
-                "object": objects, "peer": nothing, "request": zeros, "value": zeros,
+        if np.any(rows):
+            given = {
+                name: values if isinstance(values, int) else values[rows] for name, values in columns.items()
             }
-        )  # fmt: skip
+            self.add_at(kind, order, n=self._n[rows], time_ns=self._time[rows], cpu=self._cpu[rows], **given)
+
+    def add_at(self, kind: Kind, order: int, *, n: Numbers, **columns: NDArray[Any] | int) -> None:
+        """Add events that are in no row, after the rows `n`; see `add` for the columns."""
+        piece = {"n": n * self.ORDERS + order, "kind": np.full(len(n), kind, np.int64)}
+        for name, value in {**_NOTHING, **columns}.items():
+            piece[name] = np.full(len(n), value, np.int64) if isinstance(value, int) else value
+        self._pieces.append(piece)
 
     def table(self, schema: pa.Schema) -> pa.Table:
         """Return all of them."""
         if not self._pieces:
             return schema.empty_table()
+        columns = {name: np.concatenate([piece[name] for piece in self._pieces]) for name in schema.names}
         return pa.table(
-            {
-                column.name: pa.array(np.concatenate([piece[column.name] for piece in self._pieces])).cast(
-                    column.type
-                )
-                for column in schema
-            },
-            schema=schema,
+            {one.name: pa.array(columns[one.name]).cast(one.type) for one in schema}, schema=schema
         )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from regatta.host.errors import RegattaError
-from regatta.models.kernel_traces.filling import Numbers
+from regatta.models.kernel_traces.filling import Numbers, sums_by
 from regatta.models.kernel_traces.intervals import Intervals, Tiles
 from regatta.models.kernel_traces.jobs import Transaction
 from regatta.models.kernel_traces.model import NONE
@@ -32,7 +32,8 @@ class PathPiece:
     #: thread that the path follows
     thread: int
     state: State
-    #: RUNNING states: as in the timeline. READY: the thread that had the CPU. ASLEEP: the device, lock or other cause
+    #: RUNNING states: as in the timeline. READY: the thread that had the CPU. ASLEEP: the device, lock or
+    #: other cause
     object: int
     #: of `thread`
     phase: int
@@ -62,16 +63,6 @@ class MeanPath:
     parts: Mapping[PathPart, float]
 
 
-@dataclass(frozen=True)
-class Shortened:
-    """Response time and throughput per second, before and after a part of the path is changed."""
-
-    response_before_ns: float
-    response_after_ns: float
-    before: float
-    after: float
-
-
 class _Frame(NamedTuple):
     """A wait that the path left to follow its cause; it comes back at `limit_ns` at the latest."""
 
@@ -85,11 +76,12 @@ class _Frame(NamedTuple):
 class CriticalPaths:
     """Critical paths of a trace.
 
-    The path goes backwards from the finish, on the thread that accepted the transaction. Where that thread was asleep until
-    another thread woke it, the path continues on the other thread from the wake-up backwards; a wait for a lock continues on the
-    lock's owner, if known. It returns to the waiter at the begin of the wait, or, if the waiter itself had woken the other
-    thread before, at that wake-up. Other waits stay on the path: those for a CPU and for devices, and waits of which the cause is
-    unknown or waits itself for the waiter.
+    The path goes backwards from the finish, on the thread that accepted the transaction. Where that thread
+    was asleep until another thread woke it, the path continues on the other thread from the wake-up
+    backwards; a wait for a lock continues on the lock's owner, if known. It returns to the waiter at the
+    begin of the wait, or, if the waiter itself had woken the other thread before, at that wake-up. Other
+    waits stay on the path: those for a CPU and for devices, and waits of which the cause is unknown or waits
+    itself for the waiter.
     """
 
     def __init__(self, segments: Segments, waits: Waits) -> None:
@@ -114,7 +106,7 @@ class CriticalPaths:
         self._bounds: list[int] = bounds.tolist()
 
     def of(self, transaction: int) -> list[PathPiece]:
-        """Return the critical path of one transaction in order of time; its pieces tile the time from request to finish.
+        """Return the critical path of one transaction; its pieces tile the time from request to finish.
 
         Without a request in the trace, it begins at the accept.
 
@@ -146,14 +138,15 @@ class CriticalPaths:
         A step from one wait to another takes some 4 us.
 
         Args:
-            most: >= 1, number of transactions that are followed if there are more, at equal distances; None: all.
+            most: >= 1, number of transactions that are followed if there are more, at equal distances; None:
+                all.
 
         Raises:
             RegattaError: no transaction has finished, or `most` is out of its range.
         """
         if most is not None and most < 1:
             raise RegattaError("most", "a number >= 1", str(most), "leave it out")
-        done = [one for one in self._segments.jobs.transactions if one.finish_ns is not None]
+        done = self._segments.jobs.finished
         if not done:
             raise RegattaError(
                 "critical path", "finished transactions", "none", "mark where requests begin and end"
@@ -175,9 +168,9 @@ class CriticalPaths:
         return MeanPath(len(done), sum(found.values()) / len(done), ordered)
 
     def _walk(self, transaction: Transaction, stretches: array[int]) -> None:
-        """Append the times in which a path follows one thread, the last one first: thread, begin, end, lock."""
+        """Append the times in which a path follows one thread, last one first: thread, begin, end, lock."""
         assert transaction.finish_ns is not None
-        start = transaction.accept_ns if transaction.request_ns is None else transaction.request_ns
+        start = transaction.begin_ns
         thread, time, lock = transaction.actor, transaction.finish_ns, NONE
         limit, frames = start, list[_Frame]()
         bounds, begins, ends, causes, locks = self._bounds, self._begin, self._end, self._target, self._lock
@@ -206,7 +199,7 @@ class CriticalPaths:
                 limit = frames[-1].limit_ns if frames else start
 
     def _asked_at(self, at: int, frames: list[_Frame], start: int) -> int:
-        """Return where the path leaves a thread that is awake at the limit: where the waiter woke it, if it did."""
+        """Return where the path leaves a thread that is awake at the limit: where the waiter woke it."""
         limit = frames[-1].limit_ns
         if self._target[at] != frames[-1].waiter:
             return limit
@@ -215,7 +208,7 @@ class CriticalPaths:
         return max(woken, outer)
 
     def _pieces(self, stretches: Numbers) -> tuple[Numbers, ...]:
-        """Return begin, end, thread, state, object, phase and lock of the pieces of stretches, shape (n, 4)."""
+        """Return begin, end, thread, state, object, phase and lock of pieces of stretches, shape (n, 4)."""
         thread, begin, end, lock = stretches.T
         segments = self._segments
         tiles = self._timeline.tiles(thread, begin, end)
@@ -251,9 +244,7 @@ class CriticalPaths:
         # One number of all four would overflow with many objects: number the pairs that exist first.
         left, left_of = np.unique(numbers[0] * base + numbers[1], return_inverse=True)
         right, right_of = np.unique(numbers[2] * base + numbers[3], return_inverse=True)
-        pairs, places = np.unique(left_of * len(right) + right_of, return_inverse=True)
-        spent = np.zeros(len(pairs), np.int64)
-        np.add.at(spent, places, end - begin)
+        pairs, spent, _ = sums_by(left_of * len(right) + right_of, end - begin)
         for pair, ns in zip(pairs.tolist(), spent.tolist(), strict=True):
             one, other = int(left[pair // len(right)]), int(right[pair % len(right)])
             key = (one // base, one % base - 1, other // base - 1, other % base - 1)
@@ -286,50 +277,4 @@ def _with_births(waits: Waits, segments: Segments) -> Waits:
     born = [(thread, ns, creator) for thread, (ns, creator) in segments.births.items() if creator >= 0]
     thread, end, creator = np.array(born, np.int64).reshape(-1, 3).T
     begin = np.minimum(segments.facts.begin_ns, end)
-    state, lock = np.full(len(end), int(State.ASLEEP)), np.full(len(end), NONE)
-    new = (thread, begin, end, state, creator, lock)
-    old = (waits.thread, waits.begin_ns, waits.end_ns, waits.state, waits.target, waits.lock)
-    columns = [np.concatenate(pair).astype(np.int64) for pair in zip(old, new, strict=True)]
-    order = np.lexsort((columns[1], columns[0]))
-    return Waits(waits.objects, *(values[order] for values in columns))
-
-
-def shorten(
-    path: MeanPath,
-    chosen: Callable[[PathPart], bool],
-    factor: float,
-    customers: float,
-    think_ns: float = 0.0,
-) -> Shortened:
-    """Return the response time and throughput if parts of the mean critical path took another time.
-
-    Args:
-        path: mean path.
-        chosen: whether a part changes.
-        factor: >= 0, its new time divided by the old one.
-        customers: > 0, mean number of clients.
-        think_ns: >= 0, time of a client from a response to its next request.
-
-    Returns:
-        With response time R and think time Z, the throughput is N / (R + Z). The estimate assumes that the other parts of the
-        path stay as they are. Another path can become critical: then the response time shrinks less.
-
-    Raises:
-        RegattaError: an argument is out of its range.
-
-    Source: Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance (1984), chapter 3, response time law.
-    """
-    for name, value, fits in (
-        ("factor", factor, factor >= 0),
-        ("customers", customers, customers > 0),
-        ("think_ns", think_ns, think_ns >= 0),
-    ):
-        if not fits:
-            raise RegattaError(name, "a positive number", str(value), "give another one")
-    part_ns = sum(ns for part, ns in path.parts.items() if chosen(part))
-    after_ns = max(0.0, path.response_ns + (factor - 1.0) * part_ns)
-    before, after = (
-        1e9 * customers / cycle if cycle > 0 else float("inf")
-        for cycle in (path.response_ns + think_ns, after_ns + think_ns)
-    )
-    return Shortened(path.response_ns, after_ns, before, after)
+    return Waits.joined(waits.objects, waits.columns, (thread, begin, end, State.ASLEEP, creator, NONE))

@@ -1,4 +1,4 @@
-"""The service demands of a transaction as a closed queueing network, and the throughput if demands or clients change."""
+"""Service demands of a transaction as a closed queueing network, and the throughput if they change."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ _SECOND_NS = 1e9
 class Demands:
     """Stations of a closed queueing network. Arrays of shape (k,).
 
-    `names`: `cpu`, then locks and disks by name. `demands_ns`: service per transaction over all visits. `servers`: how many
-    transactions a station serves at once. `shared`: stations that a transaction holds while it uses others, such as locks.
+    `names`: `cpu`, then locks and disks by name. `demands_ns`: service per transaction over all visits.
+    `servers`: how many transactions a station serves at once. `shared`: stations that a transaction holds
+    while it uses others, such as locks.
     """
 
     names: tuple[str, ...]
@@ -55,17 +56,20 @@ def demands_of(measures: Measures) -> Demands:
         measures: of a trace with finished transactions.
 
     Returns:
-        `cpu`: CPU time of the serving threads and of interrupts on their CPUs; a server is a CPU on which they spent at least
-        1 % of their time. Each other CPU, such as that of the clients: its busy time, by the utilization law. Each lock: the
-        time that it is held. Each disk: the time in which it has requests. Stations of no demand are left out.
+        `cpu`: CPU time of the serving threads and of interrupts on their CPUs; a server is a CPU on which
+        they spent at least 1 % of their time. Each other CPU, such as that of the clients: its busy time, by
+        the utilization law. Each lock: the time that it is held. Each disk: the time in which it has
+        requests. Stations of no demand are left out.
 
-        The CPU time of a thread that holds a lock counts for both. So predicted throughputs are low where locks are held for a
-        large part of the CPU time; bounds are right, because they add no demand of a lock to others.
+        The CPU time of a thread that holds a lock counts for both. So predicted throughputs are low where
+        locks are held for a large part of the CPU time; bounds are right, because they add no demand of a
+        lock to others.
 
     Raises:
         RegattaError: no transaction has finished, or there is no demand at all.
 
-    Source: Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance (1984), chapter 3, service demands.
+    Source: Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance (1984), chapter 3, service
+    demands.
     """
     n = measures.transactions
     if not n:
@@ -111,7 +115,8 @@ def predict_throughput(demands: Demands, think_ns: float, customers: Sequence[in
     Raises:
         RegattaError: an argument is out of its range.
 
-    Source: Reiser and Lavenberg, Mean-value analysis of closed multichain queuing networks, Journal of the ACM 27 (1980).
+    Source: Reiser and Lavenberg, Mean-value analysis of closed multichain queuing networks, Journal of the
+    ACM 27 (1980).
     """
     count = np.asarray(customers)
     if count.ndim != 1 or not len(count) or np.any(count < 1) or np.any(count != np.floor(count)):
@@ -133,8 +138,8 @@ def throughput_bound(demands: Demands, think_ns: float, customers: int) -> float
         customers: N >= 1.
 
     Returns:
-        min(min_k servers_k / D_k, N / (D + Z)). D is the sum of the demands without those of locks, or the demand of the
-        busiest station per server if that is larger; infinity: no demand and no think time.
+        min(min_k servers_k / D_k, N / (D + Z)). D is the sum of the demands without those of locks, or the
+        demand of the busiest station per server if that is larger; infinity: no demand and no think time.
 
     Raises:
         RegattaError: an argument is out of its range.
@@ -188,8 +193,8 @@ def what_if(
         changes: station of `demands_of` -> its new demand divided by the old one, >= 0.
         customers: clients, >= 1; None: `concurrency` of the measures.
         think_ns: >= 0, time of a client from a response to its next request.
-        phases: phase of the serving threads -> its new CPU time divided by the old one, >= 0; a change of `cpu` applies to
-            the rest of the CPU time as well.
+        phases: phase of the serving threads -> its new CPU time divided by the old one, >= 0; a change of
+            `cpu` applies to the rest of the CPU time as well.
 
     Raises:
         RegattaError: there is no such station or phase, or an argument is out of its range.

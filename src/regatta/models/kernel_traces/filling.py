@@ -1,17 +1,35 @@
-"""State after each event, carried forward in arrays, with the same result however the events are cut into batches."""
+"""State after each event, carried forward in arrays, independent of how events are cut into batches."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
+Columns = dict[str, Numbers]
 
 #: interrupts that interrupt each other: a device, a deferred one, the clock and one more
 _LEVELS = 4
+
+
+def columns_of(batch: pa.RecordBatch) -> Columns:
+    """Return the columns of some rows."""
+    return {
+        name: batch.column(name).to_numpy(zero_copy_only=False).astype(np.int64)
+        for name in batch.schema.names
+    }
+
+
+def sums_by(keys: Numbers, values: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """Return the distinct keys, the sum of the values of each, and the index of the key of each row."""
+    distinct, places = np.unique(keys, return_inverse=True)
+    sums = np.zeros(len(distinct), np.int64)
+    np.add.at(sums, places, values)
+    return distinct, sums, places
 
 
 class Filled:
@@ -37,7 +55,7 @@ class Filled:
 
 
 class Nesting:
-    """The innermost interrupt that runs, per group of rows that run one after the other: those of a CPU, or of a thread."""
+    """The innermost interrupt that runs, per group of consecutive rows: those of a CPU, or of a thread."""
 
     def __init__(self, none: int) -> None:
         self._none = none
@@ -61,8 +79,8 @@ class Nesting:
         at_cut = np.maximum.accumulate(np.where(cut, np.arange(len(step)), -1))
         before = np.where(at_cut < 0, -self._depth, total[at_cut] - np.where(first, step, 0)[at_cut])
         depth = total - before
-        # An end without a begin must not count: subtract how far a piece fell below zero until then. Each later piece is
-        # shifted down, so that one running minimum serves all of them.
+        # An end without a begin must not count: subtract how far a piece fell below zero until then. Each
+        # later piece is shifted down, so that one running minimum serves all of them.
         shift = piece * (2 * len(step) + 2 * abs(self._depth) + 2)
         lowest = np.minimum.accumulate(depth - shift) + shift
         depth -= np.minimum(lowest, 0)

@@ -12,21 +12,18 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from regatta.host.errors import HostError, RegattaError
 from regatta.host.files import check_room, scratch_folder, written
 from regatta.host.foreign import foreign
 from regatta.host.values.events import ABOUT_FILE, TRACE_FILE, About, Probe, events_from_json
 from regatta.models.kernel_traces.call_numbers import call_numbers
-from regatta.models.kernel_traces.conversion import Conversion
-from regatta.models.kernel_traces.marks import Mark, parse_mark
+from regatta.models.kernel_traces.conversion import Conversion, Mark, parse_mark
 from regatta.models.kernel_traces.model import (
     EVENTS,
     EVENTS_FILE,
     FACTS_FILE,
     NONE,
-    OBJECTS_FILE,
     Facts,
     Kind,
     Trace,
@@ -82,7 +79,7 @@ def import_recording(recording: Path, folder: Path) -> Trace:
 
 
 def read_about(recording: Path) -> About:
-    """Return what the recorder says of its recording. It comes from the measured host, so all of it is checked.
+    """Return the recorder's facts of its recording. They come from the measured host, so all are checked.
 
     Raises:
         RegattaError: the file is missing or damaged.
@@ -199,13 +196,12 @@ def _import(
                 facts = replace(facts, remarks=(*facts.remarks, remark))
             with written(folder / EVENTS_FILE) as file:
                 _sort(read.connection, unsorted, file)
-    with written(folder / OBJECTS_FILE) as file:
-        pq.write_table(conversion.objects.table(), file)
+    conversion.objects.write(folder)
     return write_facts(folder, facts)
 
 
 def _cut_when_full(read: Read, facts: Facts) -> int | None:
-    """Remove the events after the first buffer was full, because the times of threads on that CPU are unknown from there on.
+    """Remove events after the first buffer was full: from there on, times of threads on its CPU are unknown.
 
     Returns:
         The end of the window in ns; None if no buffer was full.
@@ -248,7 +244,7 @@ def _sort(connection: duckdb.DuckDBPyConnection, unsorted: Path, path: Path) -> 
 
 
 def _numbers(rows: Sequence[tuple[int, int, int, int]]) -> list[int]:
-    """Number the requests of marks that carry no number: a finish belongs to the last open one of its thread and object."""
+    """Number the requests of marks without one: a finish ends the last open one of its thread and object."""
     last = 0
     open_ones: dict[tuple[int, int], list[int]] = {}
     found = []

@@ -36,7 +36,8 @@ class Intervals:
         Args:
             group: shape (n,), >= 0. The largest times the span of time must be less than 2^63.
             begin_ns: shape (n,).
-            end_ns: shape (n,). An interval ends at the latest when the next of its group begins; empty ones are dropped.
+            end_ns: shape (n,). An interval ends at the latest when the next of its group begins; empty ones
+                are dropped.
         """
         self._origin = int(begin_ns.min()) if len(begin_ns) else 0
         self._span = int(end_ns.max()) - self._origin + 2 if len(end_ns) else 2
@@ -81,7 +82,7 @@ class Intervals:
         return first, np.maximum(first, after)
 
     def tiles(self, group: NDArray[Any], begin_ns: NDArray[Any], end_ns: NDArray[Any]) -> Tiles:
-        """Cut spans at the intervals of a group: the parts, with the gaps between intervals, tile each span exactly.
+        """Cut spans at the intervals of a group; the parts, with the gaps, tile each span exactly.
 
         Args:
             group, begin_ns, end_ns: as for `within`.

@@ -18,6 +18,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +42,9 @@ from regatta.models.kernel_traces.model import (
     EVENTS_FILE,
     FACTS_FILE,
     NONE,
-    OBJECTS,
-    OBJECTS_FILE,
     Facts,
     Kind,
+    ObjectTable,
     Sleep,
     Trace,
     write_facts,
@@ -63,25 +63,28 @@ def import_jfr(
 ) -> Trace:
     """Convert a recording to an event trace.
 
-    Times. The recorder writes ticks and, per chunk, the CLOCK_REALTIME of its beginning (see `WallClock`). The error of the
-    conversion to CLOCK_MONOTONIC was measured on a virtual machine whose ticks are CLOCK_MONOTONIC: user events between two calls
-    of System.nanoTime(), twice 1000 events of 20 JVMs per release.
+    Times. The recorder writes ticks and, per chunk, the CLOCK_REALTIME of its beginning (see `WallClock`).
+    The error of the conversion to CLOCK_MONOTONIC was measured on a virtual machine whose ticks are
+    CLOCK_MONOTONIC: user events between two calls of System.nanoTime(), twice 1000 events of 20 JVMs per
+    release.
 
         release   median distance of the calls   between the calls   largest error outside   median from the middle
         JDK 17    1.4 us                         98.7 %              0.13 us                 0.39 and 0.41 us
         JDK 25    0.7 us                         97.8 %              0.17 us                 0.02 us
 
-    The error is the same for all events of a chunk. Where the recorder stores the beginning in whole ms, it is up to 1 ms, and
-    the facts have a remark.
+    The error is the same for all events of a chunk. Where the recorder stores the beginning in whole ms, it
+    is up to 1 ms, and the facts have a remark.
 
     Args:
         recording: a file that a JVM has finished.
         folder: for the trace; an older one there is replaced.
         java: the JVM whose `jfr` reads the recording.
-        monotonic_offset_ns: CLOCK_REALTIME minus CLOCK_MONOTONIC during the recording. None: the trace keeps CLOCK_REALTIME.
+        monotonic_offset_ns: CLOCK_REALTIME minus CLOCK_MONOTONIC during the recording. None: the trace keeps
+            CLOCK_REALTIME.
 
     Raises:
-        RegattaError: the recording is missing, incomplete, of another format, or without any event of the table above.
+        RegattaError: the recording is missing, incomplete, of another format, or without any event of the
+            table above.
     """
     chunks = read_chunks(recording)
     clock = wall_clock(chunks)
@@ -135,17 +138,26 @@ def _clock_remarks(chunks: list[Chunk], rate: float) -> list[str]:
     return remarks
 
 
+class _Skipped(Exception):
+    """An event that is left out; the text says why."""
+
+
+#: kinds of events at the begin and at the end of a span: the thread waits until a lock is granted; waits for
+#: work that begins at once; executes a function
+_GRANTED = ((Kind.REQUEST, Kind.WAIT), Kind.ACCEPT)
+_DONE = ((Kind.REQUEST, Kind.ACCEPT, Kind.WAIT), Kind.FINISH)
+_EXECUTED = ((Kind.ACCEPT,), Kind.FINISH)
+
+
 class _Reader:
     """Objects and events of a recording."""
 
     def __init__(self, time_ns: Callable[[int], int]) -> None:
-        self.jvm, self.cpus = "", 0
-        self._pid = NONE
+        self.jvm, self.cpus, self.pid = "", 0, NONE
         self.times = array("q")
         #: kind, actor, object, peer, request, value
         self._columns = [array("q") for _ in range(6)]
-        self._objects: list[dict[str, Any]] = []
-        self._ids: dict[Hashable, int] = {}
+        self._objects = ObjectTable()
         self._requests = 0
         self._skipped: Counter[str] = Counter()
         self._time_ns = time_ns
@@ -154,38 +166,22 @@ class _Reader:
     def read(self, event: Any) -> None:
         """Add an event as `jfr print --json` prints it."""
         kind, values = event["type"], event["values"]
-        if kind in _FACTS:
-            _FACTS[kind](self, values)
-        elif kind in _READERS:
-            _READERS[kind](self, values)
-        else:
-            self.skip(f"unknown event {kind}")
-
-    def skip(self, what: str) -> None:
-        """Count an event that is left out."""
-        self._skipped[what] += 1
+        reader = _FACTS.get(kind) or _READERS.get(kind)
+        try:
+            if reader is None:
+                raise _Skipped(f"unknown event {kind}")
+            reader(self, values)
+        except _Skipped as skipped:
+            self._skipped[str(skipped)] += 1
 
     def remarks(self) -> list[str]:
         """Describe what was skipped."""
         return [f"{what}: {number} skipped" for what, number in sorted(self._skipped.items())]
 
     def object(self, kind: str, name: str, key: Hashable = None, parent: int | None = None) -> int:
-        """Return the identifier of an object, which is created at first use. Without a key its name identifies it."""
-        identity = (kind, name if key is None else key)
-        if identity not in self._ids:
-            self._ids[identity] = len(self._objects)
-            above = self._process if parent is None else parent
-            self._objects.append(
-                {
-                    "id": len(self._objects),
-                    "parent": above,
-                    "kind": kind,
-                    "name": name,
-                    "pid": NONE,
-                    "tid": NONE,
-                }
-            )
-        return self._ids[identity]
+        """Return the number of an object; without a key its name identifies it. No `parent`: the process."""
+        above = self._process if parent is None else parent
+        return self._objects.number((kind, name if key is None else key), kind, name, parent=above)
 
     def thread(self, value: Mapping[str, Any] | None) -> int:
         """Return the thread; the process where the recorder has lost it."""
@@ -196,15 +192,18 @@ class _Reader:
         # Identifiers of the system are used again. A virtual thread has none.
         thread = self.object("thread", name, ("java", number) if number > 0 else ("system", tid, name))
         if tid > 0:
-            self._objects[thread]["tid"] = tid
+            self._objects.set(thread, tid=tid)
         return thread
 
-    def span(self, values: Mapping[str, Any]) -> tuple[int, int] | None:
-        """Return start and end in ns; None, and count it, if the end is unknown."""
+    def span(self, values: Mapping[str, Any]) -> tuple[int, int]:
+        """Return start and end in ns.
+
+        Raises:
+            _Skipped: the end is unknown.
+        """
         printed_ns, duration_ns = parse_time(values["startTime"]), parse_duration(values["duration"])
         if duration_ns < 0:
-            self.skip("event with a negative duration")
-            return None
+            raise _Skipped("event with a negative duration")
         return self._time_ns(printed_ns), self._time_ns(printed_ns + duration_ns)
 
     def at_ns(self, values: Mapping[str, Any]) -> int:
@@ -227,10 +226,22 @@ class _Reader:
         for column, number in zip(self._columns, (kind, actor, of, peer, request, value), strict=True):
             column.append(number)
 
-    def pair(self) -> int:
-        """Return the number of a new request."""
+    def request(
+        self,
+        kinds: tuple[tuple[Kind, ...], Kind],
+        span: tuple[int, int],
+        actor: int,
+        of: int,
+        *,
+        peer: int = NONE,
+        value: int = 0,
+    ) -> None:
+        """Add the events of a new request; peer and value are those of the last one."""
         self._requests += 1
-        return self._requests
+        first, last = kinds
+        for kind in first:
+            self.add(span[0], kind, actor, of, request=self._requests)
+        self.add(span[1], last, actor, of, peer=peer, request=self._requests, value=value)
 
     def write(self, folder: Path) -> None:
         """Write events, ordered by time, and objects."""
@@ -243,89 +254,39 @@ class _Reader:
         arrays = [pa.array(column).cast(field.type) for column, field in zip(columns, EVENTS, strict=True)]
         with written(folder / EVENTS_FILE) as file:
             pq.write_table(pa.Table.from_arrays(arrays, schema=EVENTS), file, compression="zstd")
-        for row in self._objects:
-            if row["kind"] in ("process", "thread"):
-                row["pid"] = self._pid
-        with written(folder / OBJECTS_FILE) as file:
-            pq.write_table(pa.Table.from_pylist(self._objects, schema=OBJECTS), file)
-
-    def set_process(self, pid: int, jvm: str) -> None:
-        """Set what the recording says of the JVM."""
-        self.jvm, self._pid = jvm, pid
+        for number in self._objects.of_kinds("process", "thread"):
+            self._objects.set(number, pid=self.pid)
+        self._objects.write(folder)
 
 
-def _lock(reader: _Reader, values: Mapping[str, Any], field: str, suffix: str, peer: str | None) -> None:
+def _lock(reader: _Reader, values: Mapping[str, Any], kind: str, peer: str = "", suffix: str = "") -> None:
     span = reader.span(values)
-    if span is None:
-        return
-    name = ((values.get(field) or {}).get("name") or _UNNAMED).replace("/", ".") + suffix
-    address = values.get("address") or 0
-    lock = reader.object("lock", name, (name, address))
-    actor = reader.thread(values["eventThread"])
-    cause = values.get(peer) if peer else None
-    _granted(reader, span, actor, lock, reader.thread(cause) if cause else NONE)
+    name = ((values.get(kind) or {}).get("name") or _UNNAMED).replace("/", ".") + suffix
+    lock = reader.object("lock", name, (name, values.get("address") or 0))
+    actor, cause = reader.thread(values["eventThread"]), values.get(peer)
+    reader.request(_GRANTED, span, actor, lock, peer=reader.thread(cause) if cause else NONE)
 
 
-def _granted(reader: _Reader, span: tuple[int, int], actor: int, lock: int, by: int) -> None:
-    """Add a request for which the thread waits until the resource is granted."""
-    number = reader.pair()
-    reader.add(span[0], Kind.REQUEST, actor, lock, request=number)
-    reader.add(span[0], Kind.WAIT, actor, lock, request=number)
-    reader.add(span[1], Kind.ACCEPT, actor, lock, peer=by, request=number)
-
-
-def _work(reader: _Reader, values: Mapping[str, Any], of: int, value: int) -> None:
+def _work(reader: _Reader, values: Mapping[str, Any], of: int) -> None:
     """Add a request whose work begins at once, and for which the thread waits."""
-    span = reader.span(values)
-    if span is None:
-        return
-    actor, number = reader.thread(values["eventThread"]), reader.pair()
-    for kind in (Kind.REQUEST, Kind.ACCEPT, Kind.WAIT):
-        reader.add(span[0], kind, actor, of, request=number)
-    reader.add(span[1], Kind.FINISH, actor, of, request=number, value=value)
-
-
-def _enter(reader: _Reader, values: Mapping[str, Any]) -> None:
-    _lock(reader, values, "monitorClass", "", "previousOwner")
-
-
-def _wait(reader: _Reader, values: Mapping[str, Any]) -> None:
-    # Another object than the monitor: who waits to be notified does not compete for it.
-    _lock(reader, values, "monitorClass", ".wait", "notifier")
-
-
-def _park(reader: _Reader, values: Mapping[str, Any]) -> None:
-    _lock(reader, values, "parkedClass", "", None)
+    span, actor = reader.span(values), reader.thread(values["eventThread"])
+    # -1 at the end of a stream
+    count = max(0, int(values.get("bytesRead") or values.get("bytesWritten") or 0))
+    reader.request(_DONE, span, actor, of, value=count)
 
 
 def _socket(reader: _Reader, values: Mapping[str, Any]) -> None:
     host = values.get("host") or values.get("address") or _UNNAMED
     name = f"[{host}]" if ":" in host else host
-    port = values.get("port") or 0
-    of = reader.object("network", f"{name}:{port}", parent=NONE)
-    _work(reader, values, of, _bytes(values))
+    _work(reader, values, reader.object("network", f"{name}:{values.get('port') or 0}", parent=NONE))
 
 
 def _file(reader: _Reader, values: Mapping[str, Any]) -> None:
-    of = reader.object("disk", values.get("path") or _UNNAMED, parent=NONE)
-    _work(reader, values, of, _bytes(values))
-
-
-def _bytes(values: Mapping[str, Any]) -> int:
-    # -1 at the end of a stream
-    return max(0, int(values.get("bytesRead") or values.get("bytesWritten") or 0))
+    _work(reader, values, reader.object("disk", values.get("path") or _UNNAMED, parent=NONE))
 
 
 def _sleep(reader: _Reader, values: Mapping[str, Any]) -> None:
-    _work(reader, values, reader.object("timer", "sleep", parent=NONE), 0)
-
-
-def _pause(reader: _Reader, values: Mapping[str, Any]) -> None:
-    _function(reader, values, values["name"], reader.thread(values.get("eventThread")))
-
-
-def _collection(reader: _Reader, values: Mapping[str, Any]) -> None:
-    _function(reader, values, values["name"], _collector(reader))
+    _work(reader, values, reader.object("timer", "sleep", parent=NONE))
 
 
 def _collector(reader: _Reader) -> int:
@@ -333,39 +294,35 @@ def _collector(reader: _Reader) -> int:
 
 
 def _stall(reader: _Reader, values: Mapping[str, Any]) -> None:
-    span = reader.span(values)
-    if span is not None:
-        actor = reader.thread(values["eventThread"])
-        _granted(reader, span, actor, reader.object("lock", _HEAP), _collector(reader))
+    span, actor = reader.span(values), reader.thread(values["eventThread"])
+    reader.request(_GRANTED, span, actor, reader.object("lock", _HEAP), peer=_collector(reader))
 
 
-def _function(reader: _Reader, values: Mapping[str, Any], name: str | None, actor: int) -> None:
+def _collection(reader: _Reader, values: Mapping[str, Any], whole: bool) -> None:
+    """Add a collection, or a pause, which can have a thread."""
+    actor = _collector(reader) if whole else reader.thread(values.get("eventThread"))
     span = reader.span(values)
-    if span is None:
-        return
-    number, of = reader.pair(), reader.object("function", name or _UNNAMED)
-    reader.add(span[0], Kind.ACCEPT, actor, of, request=number)
-    reader.add(span[1], Kind.FINISH, actor, of, request=number)
+    reader.request(_EXECUTED, span, actor, reader.object("function", values["name"] or _UNNAMED))
 
 
 def _start(reader: _Reader, values: Mapping[str, Any]) -> None:
     if not values["thread"]:
-        return reader.skip("start of a thread without a name")
+        raise _Skipped("start of a thread without a name")
     thread, parent = reader.thread(values["thread"]), values.get("parentThread")
     peer = reader.thread(parent) if parent else NONE
-    return reader.add(reader.at_ns(values), Kind.WAKE, thread, NONE, peer=peer)
+    reader.add(reader.at_ns(values), Kind.WAKE, thread, NONE, peer=peer)
 
 
 def _end(reader: _Reader, values: Mapping[str, Any]) -> None:
     if not values["thread"]:
-        return reader.skip("end of a thread without a name")
+        raise _Skipped("end of a thread without a name")
     thread = reader.thread(values["thread"])
-    return reader.add(reader.at_ns(values), Kind.SLEEP, thread, NONE, value=Sleep.ENDED)
+    reader.add(reader.at_ns(values), Kind.SLEEP, thread, NONE, value=Sleep.ENDED)
 
 
 def _jvm(reader: _Reader, values: Mapping[str, Any]) -> None:
     version = values.get("jvmVersion") or values.get("jvmName") or ""
-    reader.set_process(int(values.get("pid") or NONE), version.partition(", built on")[0])
+    reader.jvm, reader.pid = version.partition(", built on")[0], int(values.get("pid") or NONE)
 
 
 def _cpus(reader: _Reader, values: Mapping[str, Any]) -> None:
@@ -373,17 +330,18 @@ def _cpus(reader: _Reader, values: Mapping[str, Any]) -> None:
 
 
 _READERS: dict[str, Callable[[_Reader, Mapping[str, Any]], None]] = {
-    "jdk.JavaMonitorEnter": _enter,
-    "jdk.JavaMonitorWait": _wait,
-    "jdk.ThreadPark": _park,
+    "jdk.JavaMonitorEnter": partial(_lock, kind="monitorClass", peer="previousOwner"),
+    # Another object than the monitor: who waits to be notified does not compete for it.
+    "jdk.JavaMonitorWait": partial(_lock, kind="monitorClass", peer="notifier", suffix=".wait"),
+    "jdk.ThreadPark": partial(_lock, kind="parkedClass"),
     "jdk.SocketRead": _socket,
     "jdk.SocketWrite": _socket,
     "jdk.FileRead": _file,
     "jdk.FileWrite": _file,
     "jdk.FileForce": _file,
     "jdk.ThreadSleep": _sleep,
-    "jdk.GCPhasePause": _pause,
-    "jdk.GarbageCollection": _collection,
+    "jdk.GCPhasePause": partial(_collection, whole=False),
+    "jdk.GarbageCollection": partial(_collection, whole=True),
     "jdk.ZAllocationStall": _stall,
     "jdk.ThreadStart": _start,
     "jdk.ThreadEnd": _end,

@@ -25,7 +25,8 @@ _HEADER = struct.Struct(">4sHHQQQQQQQI")
 _MAGIC = b"FLR\0"
 #: major versions that `jfr` reads
 _MAJORS = (1, 2)
-#: so many ticks per second has the clock `os::elapsed_counter`, which is CLOCK_MONOTONIC since the start of the JVM
+#: so many ticks per second has the clock `os::elapsed_counter`, which is CLOCK_MONOTONIC since the start of
+#: the JVM
 MONOTONIC_TICKS = 1_000_000_000
 #: A larger correction is a step of the wall clock and no drift of the ticks.
 _LARGEST_DRIFT = 1e-3
@@ -54,10 +55,11 @@ class Chunk:
 class WallClock:
     """Correct the times that `jfr` prints.
 
-    `jfr` derives the time of an event from its ticks: begin_ns + (ticks - begin_ticks) / ticks_per_second. Both beginnings are
-    read when the chunk begins. Where ticks are CLOCK_MONOTONIC, the rate is exact. Where they are the processor's time stamp
-    counter, `ticks_per_second` is an estimate of the JVM, so that an error grows until the next chunk begins. The beginnings of
-    the first and the last chunk then give the rate.
+    `jfr` derives the time of an event from its ticks: begin_ns + (ticks - begin_ticks) / ticks_per_second.
+    Both beginnings are read when the chunk begins. Where ticks are CLOCK_MONOTONIC, the rate is exact. Where
+    they are the processor's time stamp counter, `ticks_per_second` is an estimate of the JVM, so that an
+    error grows until the next chunk begins. The beginnings of the first and the last chunk then give the
+    rate.
     """
 
     chunks: tuple[Chunk, ...]
@@ -143,10 +145,10 @@ def find_jfr(java: str) -> str:
 
 
 def stream_events(recording: Path, types: Sequence[str], java: str) -> Iterator[Any]:
-    """Yield the events of some types as `jfr print --json` prints them, without a stack. Memory holds a few events at a time.
+    """Yield events as `jfr print --json` prints them, without a stack. Memory holds a few events at a time.
 
-    DuckDB's `read_json` reads the same text, but as one value. For 200,000 events (144 MB of text) it needed 14 s and 600 MiB, the
-    whole import 9 s and 250 MiB.
+    DuckDB's `read_json` reads the same text, but as one value. For 200,000 events (144 MB of text) it needed
+    14 s and 600 MiB, the whole import 9 s and 250 MiB.
 
     Raises:
         RegattaError: `jfr` is missing or cannot read the recording.

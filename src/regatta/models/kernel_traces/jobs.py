@@ -1,20 +1,23 @@
-"""Which transaction each thread works for, and how objects are used: the ten steps of the paper's section 3.3.1.
+"""Which transaction each thread works for, and how objects are used: ten steps of the paper's section 3.3.1.
 
-The steps keep a set W of processes that work for a transaction and a set E of requests that are not finished. Here one pass over
-the interactions does it for all transactions: the stack of a thread has the transactions it works for, innermost last. A
-request remembers the transaction of its requester, so that a use that begins or ends after the transaction still counts for it.
-A process that is asked works for the transaction from its accept on, not from the request, because it may still work for others.
+The steps keep a set W of processes that work for a transaction and a set E of requests that are not finished.
+Here one pass over the interactions does it for all transactions: the stack of a thread has the transactions
+it works for, innermost last. A request remembers the transaction of its requester, so that a use that begins
+or ends after the transaction still counts for it. A process that is asked works for the transaction from its
+accept on, not from the request, because it may still work for others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regatta.models.kernel_traces.filling import Numbers
+from regatta.models.kernel_traces.intervals import union_ns
 from regatta.models.kernel_traces.model import NONE, Kind
 
 #: kinds of objects whose interactions decide who works for a transaction
@@ -39,6 +42,16 @@ class Transaction:
     #: None: not in the trace
     request_ns: int | None = None
     finish_ns: int | None = None
+
+    @property
+    def begin_ns(self) -> int:
+        """Time of the request, or of the accept if the trace has no request."""
+        return self.accept_ns if self.request_ns is None else self.request_ns
+
+    @property
+    def response_ns(self) -> int | None:
+        """Time from `begin_ns` to the finish; None: not finished in the trace."""
+        return None if self.finish_ns is None else self.finish_ns - self.begin_ns
 
 
 @dataclass(slots=True)
@@ -65,13 +78,38 @@ class Jobs:
     #: finishes and accepts of what was never requested or accepted in the trace, such as before its begin
     unmatched: int = 0
 
+    @property
+    def finished(self) -> list[Transaction]:
+        """The transactions that finished in the trace."""
+        return [one for one in self.transactions if one.finish_ns is not None]
+
+    @property
+    def servers(self) -> set[int]:
+        """The threads that accepted a transaction."""
+        return {one.actor for one in self.transactions}
+
+    def used_ns(self, kinds: Sequence[str], end_ns: int) -> Numbers:
+        """Return the time in ns in which each object is in use by at least one thread, shape (objects,).
+
+        Args:
+            kinds: kind of each object. Locks that are not returned in the trace are not in use.
+            end_ns: end of the other uses without a finish.
+        """
+        spans = [
+            (use.object, use.accept_ns, end_ns if use.finish_ns is None else use.finish_ns)
+            for use in self.uses
+            if use.accept_ns is not None and (use.finish_ns is not None or kinds[use.object] != "lock")
+        ]
+        target, begin, end = np.array(spans, np.int64).reshape(-1, 3).T
+        return union_ns(target, begin, end, len(kinds))
+
 
 def find_jobs(rows: Iterator[tuple[int, int, int, int, int, int, int]], kinds: list[str]) -> Jobs:
     """Follow the interactions of a trace.
 
     Args:
-        rows: in order of time: number of the row, time in ns, kind, actor, object, request, value; only objects of `WORKING` and
-            `USED`.
+        rows: in order of time: number of the row, time in ns, kind, actor, object, request, value; only
+            objects of `WORKING` and `USED`.
         kinds: kind of each object.
     """
     jobs = _Pass(kinds)

@@ -10,10 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from regatta.host.files import scratch_folder
-from regatta.models.kernel_traces.intervals import union_ns
+from regatta.models.kernel_traces.filling import Mask, Numbers
 from regatta.models.kernel_traces.jobs import Jobs, Use
-from regatta.models.kernel_traces.model import NONE, Kind, Trace
-from regatta.models.kernel_traces.names import CAUSES
+from regatta.models.kernel_traces.model import CAUSES, NONE, Kind, Trace
 from regatta.models.kernel_traces.timeline import BATCH, RUNNING, Batch, State, Timeline
 
 _CAUSE_OF = {
@@ -144,58 +143,47 @@ def measure(trace: Trace, batch: int = BATCH) -> Measures:
     return _Summary(timeline, tally).measures()
 
 
+#: what is summed -> the columns of segments that it is summed by
+_SUMS = {
+    "times": ("actor", "phase", "state", "object", "cpu"),
+    "events": ("actor", "phase", "kind", "object"),
+    "gaps": ("actor", "last"),
+}
+
+
 class _Tally:
     """Sums of segments and counts of events, small whatever the length of the trace."""
 
     def __init__(self) -> None:
         # With an empty table each, because a trace may have no segments.
-        self._times = [_nothing("actor", "phase", "state", "object", "cpu", "ns")]
-        self._events = [_nothing("actor", "phase", "kind", "object", "ns")]
-        self._gaps = [_nothing("actor", "last", "ns")]
+        self._parts = {
+            name: [pa.schema([(column, pa.int64()) for column in (*keys, "sum")]).empty_table()]
+            for name, keys in _SUMS.items()
+        }
 
     def add(self, one: Batch) -> None:
-        """Add the segments of a batch."""
-        table = pa.table(
-            {
-                "actor": one.actor, "phase": one.phase, "state": one.state, "object": one.object, "cpu": one.cpu,
-                "ns": one.end_ns - one.begin_ns,
-            }
-        )  # fmt: skip
-        self._times.append(_grouped(table, ["actor", "phase", "state", "object", "cpu"], "ns"))
-        kept = one.woken | one.entered | np.isin(one.kind, (Kind.RESUME, Kind.INTERRUPT))
-        ones = np.ones(int(np.count_nonzero(kept)), np.int64)
-        events = pa.table(
-            {
-                "actor": one.actor[kept], "phase": one.phase[kept], "kind": one.kind[kept],
-                "object": one.event_object[kept], "ns": ones,
-            }
-        )  # fmt: skip
-        self._events.append(_grouped(events, ["actor", "phase", "kind", "object"], "ns"))
-        between = one.woken & (one.transaction == NONE) & (one.last != NONE)
-        gaps = pa.table(
-            {"actor": one.actor[between], "last": one.last[between], "ns": np.ones(between.sum(), np.int64)}
-        )
-        self._gaps.append(_grouped(gaps, ["actor", "last"], "ns"))
+        """Add the segments of a batch: times, events at their begins, and wake-ups between transactions."""
+        columns = {**vars(one), "sum": one.end_ns - one.begin_ns}
+        self._add("times", columns, np.ones(len(one), bool))
+        columns |= {"object": one.event_object, "sum": np.ones(len(one), np.int64)}
+        events = one.woken | one.entered | np.isin(one.kind, (Kind.RESUME, Kind.INTERRUPT))
+        self._add("events", columns, events)
+        self._add("gaps", columns, one.woken & (one.transaction == NONE) & (one.last != NONE))
 
-    def times(self) -> pa.Table:
-        """Return time in ns by thread, phase, state, object and CPU."""
-        return _grouped(pa.concat_tables(self._times), ["actor", "phase", "state", "object", "cpu"], "ns")
+    def _add(self, name: str, columns: Mapping[str, Numbers], rows: Mask) -> None:
+        chosen = pa.table({column: columns[column][rows] for column in (*_SUMS[name], "sum")})
+        self._parts[name].append(_grouped(name, chosen))
 
-    def events(self) -> pa.Table:
-        """Return the number of events by thread, phase, kind and object."""
-        return _grouped(pa.concat_tables(self._events), ["actor", "phase", "kind", "object"], "ns")
-
-    def gaps(self) -> pa.Table:
-        """Return the number of wake-ups by thread and last transaction, between transactions."""
-        return _grouped(pa.concat_tables(self._gaps), ["actor", "last"], "ns")
+    def rows(self, name: str) -> Iterable[tuple[int, ...]]:
+        """Yield the keys of `_SUMS` and the sum: ns of `times`, else a number."""
+        table = _grouped(name, pa.concat_tables(self._parts[name]))
+        return zip(*(column.to_pylist() for column in table.columns), strict=True)
 
 
-def _nothing(*columns: str) -> pa.Table:
-    return pa.schema([(name, pa.int64()) for name in columns]).empty_table()
-
-
-def _grouped(table: pa.Table, keys: list[str], value: str) -> pa.Table:
-    return table.group_by(keys, use_threads=False).aggregate([(value, "sum")]).rename_columns([*keys, value])
+def _grouped(name: str, table: pa.Table) -> pa.Table:
+    keys = list(_SUMS[name])
+    sums = table.group_by(keys, use_threads=False).aggregate([("sum", "sum")])
+    return sums.rename_columns([*keys, "sum"])
 
 
 class _Summary:
@@ -203,8 +191,8 @@ class _Summary:
         self._t = timeline
         self._tally = tally
         self._jobs: Jobs = timeline.jobs
-        self._servers = {one.actor for one in self._jobs.transactions}
-        self._done = [one for one in self._jobs.transactions if one.finish_ns is not None]
+        self._servers = self._jobs.servers
+        self._done = self._jobs.finished
 
     def measures(self) -> Measures:
         facts = self._t.trace.facts
@@ -212,10 +200,10 @@ class _Summary:
         processes: dict[str, Times] = defaultdict(Times)
         by_cpu: dict[tuple[int, str], float] = defaultdict(float)
         server_cpus: Counter[int] = Counter()
-        times = self._tally.times()
+        segments = list(self._tally.rows("times"))
         # A CPU that nothing used is in it, so that means over invocations include it.
-        cpus = {f"cpu{cpu}": 0.0 for cpu in range(facts.cpus)} if times.num_rows else {}
-        for actor, phase, state, target, cpu, ns in _rows(times):
+        cpus = {f"cpu{cpu}": 0.0 for cpu in range(facts.cpus)} if segments else {}
+        for actor, phase, state, target, cpu, ns in segments:
             if state in RUNNING:
                 cpus[f"cpu{cpu}"] = cpus.get(f"cpu{cpu}", 0.0) + ns
             if state == State.INTERRUPT:
@@ -226,7 +214,7 @@ class _Summary:
                 self._add_time(times, state, target, ns)
             if actor in self._servers and state in RUNNING:
                 server_cpus[cpu] += ns
-        for actor, phase, kind, target, count in _rows(self._tally.events()):
+        for actor, phase, kind, target, count in self._tally.rows("events"):
             if self._t.kinds[actor] != "idle":
                 for times in self._places(actor, phase, phases, processes):
                     self._add_event(times, kind, target, count)
@@ -234,14 +222,7 @@ class _Summary:
         for (number, source), spent in by_cpu.items():
             if number in server_cpus or not self._servers:
                 interrupts[source] += spent
-        responses = np.array(
-            [
-                one.finish_ns - (one.accept_ns if one.request_ns is None else one.request_ns)
-                for one in self._done
-                if one.finish_ns is not None
-            ],
-            float,
-        )
+        responses = np.array([one.response_ns for one in self._done], float)
         return Measures(
             seconds=facts.seconds,
             transactions=len(self._done),
@@ -294,20 +275,11 @@ class _Summary:
             times.entries += count
 
     def _usages(self) -> dict[str, Usage]:
-        end_ns = self._t.trace.facts.end_ns
         found: dict[int, Usage] = {}
         for use in self._jobs.uses:
-            _count(
-                found.setdefault(use.object, Usage(self._t.names[use.object], self._t.kinds[use.object])), use
-            )
-        spans = [
-            (use.object, use.accept_ns, end_ns if use.finish_ns is None else use.finish_ns)
-            for use in self._jobs.uses
-            if use.accept_ns is not None
-            and (use.finish_ns is not None or self._t.kinds[use.object] != "lock")
-        ]
-        target, begin, end = np.array(spans, np.int64).reshape(-1, 3).T
-        busy = union_ns(target, begin, end, len(self._t.names))
+            new = Usage(self._t.names[use.object], self._t.kinds[use.object])
+            _count(found.setdefault(use.object, new), use)
+        busy = self._jobs.used_ns(self._t.kinds, self._t.trace.facts.end_ns)
         named: dict[str, Usage] = {}
         for number, usage in found.items():
             usage.busy_ns = float(busy[number])
@@ -317,7 +289,7 @@ class _Summary:
         return named
 
     def _unneeded(self) -> int:
-        """Count wake-ups beyond one between two transactions of a thread; the last gap of a thread is not complete."""
+        """Count wake-ups beyond one between two transactions of a thread, except after its last one."""
         latest = {
             actor: next((at for at in reversed(worked) if at != NONE), NONE)
             for actor, (_, worked) in self._jobs.changes.items()
@@ -325,7 +297,7 @@ class _Summary:
         }
         return sum(
             max(0, count - 1)
-            for actor, last, count in _rows(self._tally.gaps())
+            for actor, last, count in self._tally.rows("gaps")
             if latest.get(actor, last) != last
         )
 
@@ -360,12 +332,8 @@ def _count(usage: Usage, use: Use) -> None:
         usage.incomplete += 1
 
 
-def _rows(table: pa.Table) -> Iterable[tuple[int, ...]]:
-    return zip(*(column.to_pylist() for column in table.columns), strict=True)
-
-
 def metrics(measures: Measures) -> list[tuple[str, float, str, Mapping[str, str]]]:
-    """Return the measures as metrics of a record: name, value, unit and parameters. Per transaction, in ns, unless they say more."""
+    """Return name, value, unit and parameters of each metric of a record; per transaction in ns, or named."""
     n = measures.transactions
     found: list[tuple[str, float, str, Mapping[str, str]]] = [
         ("event_transactions", float(n), "1", {}),

@@ -1,20 +1,23 @@
-"""The format of an event trace: a folder with `events.parquet`, `objects.parquet` and `trace.json`. See docs/events.md.
+"""The format of an event trace: `events.parquet`, `objects.parquet` and `trace.json`. See docs/events.md.
 
-The abstraction is that of Horikawa, A Framework for Performance Evaluation Based on Event Tracing (2000), section 2: objects,
-four events of their interaction, and the events of the state diagram of a CPU. Nothing in it depends on an operating system.
+The abstraction is that of Horikawa, A Framework for Performance Evaluation Based on Event Tracing (2000),
+section 2: objects, four events of their interaction, and the events of the state diagram of a CPU. Nothing in
+it depends on an operating system.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from regatta.host.errors import RegattaError
+from regatta.host.files import written
 from regatta.models.recordings import facts as recorded
 from regatta.models.recordings.tables import check_table, read_table
 
@@ -24,12 +27,17 @@ OBJECTS_FILE = "objects.parquet"
 FACTS_FILE = "trace.json"
 #: in a column of object identifiers: none
 NONE = -1
+#: causes for which a thread sleeps, by the kind of the object that ended it
+CAUSES = ("lock", "disk", "network", "timer", "interrupt", "process", "unknown")
+#: name of the object that stands for all spin locks of the kernel
+KERNEL_LOCKS = "kernel locks"
 
 
 class Kind(IntEnum):
     """Abstract events (the paper's sections 2.2.1 and 2.2.2)."""
 
-    #: a thread asks for a CPU: `actor` is woken, `peer` is the cause (a thread or an interrupt); `value` 1: it is new
+    #: a thread asks for a CPU: `actor` is woken, `peer` is the cause (a thread or an interrupt); `value` 1:
+    #: it is new
     WAKE = 1
     #: a CPU accepts a thread
     RESUME = 2
@@ -103,6 +111,41 @@ OBJECTS = pa.schema(
     ]
 )
 
+
+class ObjectTable:
+    """The objects of a trace that is written, numbered as they are found."""
+
+    def __init__(self) -> None:
+        self._rows: list[dict[str, Any]] = []
+        self._known: dict[Hashable, int] = {}
+
+    def number(self, key: Hashable, kind: str, name: str, **others: int) -> int:
+        """Return the number of an object, which is added at its first use.
+
+        Args:
+            key: what identifies it.
+            kind, name, others: its row of `OBJECTS`; a column that is not given has no object or number.
+        """
+        found = self._known.setdefault(key, len(self._rows))
+        if found == len(self._rows):
+            row = {"id": found, "parent": NONE, "kind": kind, "name": name, "pid": NONE, "tid": NONE}
+            self._rows.append(row | others)
+        return found
+
+    def set(self, number: int, **columns: int) -> None:
+        """Change columns of an object."""
+        self._rows[number].update(columns)
+
+    def of_kinds(self, *kinds: str) -> list[int]:
+        """Return the numbers of the objects of some kinds."""
+        return [at for at, row in enumerate(self._rows) if row["kind"] in kinds]
+
+    def write(self, folder: Path) -> None:
+        """Write the objects of the trace in a folder."""
+        with written(folder / OBJECTS_FILE) as file:
+            pq.write_table(pa.Table.from_pylist(self._rows, schema=OBJECTS), file)
+
+
 _FIX = "import it again"
 _EVENTS: recorded.Ranges = {
     "time_ns": (0, recorded.MOST),
@@ -136,7 +179,8 @@ class Facts:
     clock: str = "monotonic"
     #: time since 1970 minus the time of `clock`; None: unknown
     realtime_offset_ns: int | None = None
-    #: processes of the measured command; only their transactions and locks count, unless they have none. Empty: all processes
+    #: processes of the measured command; only their transactions and locks count, unless they have none.
+    #: Empty: all processes
     own: tuple[int, ...] = ()
     #: whether the trace shows when threads run: an event of a thread means that it does
     scheduled: bool = True

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from regatta.models.kernel_traces.filling import Columns, Mask, Numbers
 from regatta.models.kernel_traces.model import Kind, Sleep
-from regatta.models.kernel_traces.perfetto_packets import Packets
-from regatta.models.kernel_traces.perfetto_tracks import Objects
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-Columns = dict[str, Ints]
+from regatta.models.kernel_traces.perfetto_tracks import Objects, Packets
 
 #: switches, or wakings, of a bundle
 BUNDLE = 10_000
@@ -37,8 +33,8 @@ class Scheduling:
         self._names, name = np.unique(np.array([*objects.names, ""], dtype=object), return_inverse=True)
         self._name = name.astype(np.int64)
         self._thread = np.array([kind in ("thread", "idle") for kind in objects.kinds] + [False])
-        self._switches = _Queues()
-        self._wakings = _Queues()
+        self._switches = _Bundles(self._write_switches)
+        self._wakings = _Bundles(self._write_wakings)
         self._states = np.zeros(256, dtype=np.int64)
         for sleep, state in STATES.items():
             self._states[sleep] = state
@@ -55,10 +51,8 @@ class Scheduling:
     def finish(self) -> None:
         """Write what is left."""
         self._add_switches({name: np.zeros(0, dtype=np.int64) for name in _COLUMNS}, last=True)
-        for cpu, rows in self._switches.take(1):
-            self._write_switches(cpu, rows)
-        for cpu, rows in self._wakings.take(1):
-            self._write_wakings(cpu, rows)
+        self._switches.write(1)
+        self._wakings.write(1)
 
     def _add_switches(self, events: Columns, last: bool) -> None:
         columns = {name: np.concatenate([self._rest[name], events[name]]) for name in _COLUMNS}
@@ -71,55 +65,52 @@ class Scheduling:
         self._rest = {name: columns[name][order][waits] for name in _COLUMNS}
         row = np.flatnonzero(~second & ~waits)
         other = row + first[row]
-        # A thread leaves without a successor: the CPU is idle. A thread enters without a predecessor: events were lost.
+        # A thread leaves without a successor: the CPU is idle. A thread enters without a predecessor: events
+        # were lost.
         entering = np.where(enters[row], actor[row], np.where(enters[other], actor[other], -1))
         leaving = np.where(enters[row], other, row)
         sleeps = kind[leaving] == Kind.SLEEP
         state = np.where(sleeps, self._states[np.clip(value[leaving], 0, 255)], RUNNABLE)
         self._switches.add(cpu[row], np.stack([time[row], state, entering]))
-        for number, rows in self._switches.take(BUNDLE):
-            self._write_switches(number, rows)
 
-    def _add_wakings(self, events: Columns, chosen: Bools) -> None:
+    def _add_wakings(self, events: Columns, chosen: Mask) -> None:
         time, cpu, actor, peer = (events[name][chosen] for name in ("time_ns", "cpu", "actor", "peer"))
         order = np.argsort(cpu.astype(np.int16), kind="stable")
         interrupt = (peer >= 0) & ~self._thread[peer]
         self._wakings.add(cpu[order], np.stack([time, actor, interrupt])[:, order])
-        for number, rows in self._wakings.take(BUNDLE):
-            self._write_wakings(number, rows)
 
-    def _write_switches(self, cpu: int, rows: Ints) -> None:
+    def _write_switches(self, cpu: int, rows: Numbers) -> None:
         time, state, actor = rows
-        bundle = self._packets.add().ftrace_events
-        bundle.cpu = cpu
-        compact = bundle.compact_sched
+        compact, names = self._bundle(cpu, actor)
         compact.switch_timestamp.extend(np.diff(time, prepend=0).tolist())
         compact.switch_prev_state.extend(state.tolist())
         compact.switch_next_pid.extend(self._tid[actor].tolist())
         compact.switch_next_prio.extend([PRIORITY] * len(time))
-        names, index = np.unique(self._name[actor], return_inverse=True)
-        compact.intern_table.extend(self._names[names].tolist())
-        compact.switch_next_comm_index.extend(index.tolist())
+        compact.switch_next_comm_index.extend(names)
         self._packets.write()
 
-    def _write_wakings(self, cpu: int, rows: Ints) -> None:
+    def _write_wakings(self, cpu: int, rows: Numbers) -> None:
         time, actor, interrupt = rows
-        bundle = self._packets.add().ftrace_events
-        bundle.cpu = cpu
-        compact = bundle.compact_sched
+        compact, names = self._bundle(cpu, actor)
         compact.waking_timestamp.extend(np.diff(time, prepend=0).tolist())
         compact.waking_pid.extend(self._tid[actor].tolist())
         compact.waking_target_cpu.extend([cpu] * len(time))
         compact.waking_prio.extend([PRIORITY] * len(time))
         compact.waking_common_flags.extend((interrupt * _IN_INTERRUPT).tolist())
-        names, index = np.unique(self._name[actor], return_inverse=True)
-        compact.intern_table.extend(self._names[names].tolist())
-        compact.waking_comm_index.extend(index.tolist())
+        compact.waking_comm_index.extend(names)
         self._packets.write()
 
+    def _bundle(self, cpu: int, actor: Numbers) -> tuple[Any, list[int]]:
+        """Return a new bundle with the names of threads, and the index of the name of each row."""
+        bundle = self._packets.add().ftrace_events
+        bundle.cpu = cpu
+        names, index = np.unique(self._name[actor], return_inverse=True)
+        bundle.compact_sched.intern_table.extend(self._names[names].tolist())
+        return bundle.compact_sched, index.tolist()
 
-def first_halves(time: Ints, cpu: Ints, actor: Ints, enters: Bools) -> Bools:
-    """Return which events form a switch with the next one: one thread leaves a CPU, another enters it at the same time.
+
+def first_halves(time: Numbers, cpu: Numbers, actor: Numbers, enters: Mask) -> Mask:
+    """Return which events form a switch with the next one: one thread leaves a CPU as another enters it.
 
     Args:
         time: shape (n,), in ns.
@@ -140,24 +131,26 @@ def first_halves(time: Ints, cpu: Ints, actor: Ints, enters: Bools) -> Bools:
     position = np.arange(len(time))
     begins = joined.copy()
     begins[1:] &= ~joined[:-1]
-    first: Bools = joined & ((position - np.maximum.accumulate(np.where(begins, position, 0))) % 2 == 0)
+    first: Mask = joined & ((position - np.maximum.accumulate(np.where(begins, position, 0))) % 2 == 0)
     return first
 
 
-class _Queues:
-    """Rows of each CPU that wait until they fill a bundle."""
+class _Bundles:
+    """Rows of each CPU that wait until they fill a bundle, which `write_bundle` then writes."""
 
-    def __init__(self) -> None:
-        self._parts: dict[int, list[Ints]] = {}
+    def __init__(self, write_bundle: Callable[[int, Numbers], None]) -> None:
+        self._write_bundle = write_bundle
+        self._parts: dict[int, list[Numbers]] = {}
 
-    def add(self, cpu: Ints, rows: Ints) -> None:
+    def add(self, cpu: Numbers, rows: Numbers) -> None:
         """Add columns `rows`, sorted by `cpu`."""
         begins = np.flatnonzero(np.diff(cpu, prepend=-1))
         for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(cpu)], strict=False):
             self._parts.setdefault(int(cpu[begin]), []).append(rows[:, begin:end].copy())
+        self.write(BUNDLE)
 
-    def take(self, least: int) -> Iterator[tuple[int, Ints]]:
-        """Remove and return blocks of `least` to BUNDLE rows with their CPU."""
+    def write(self, least: int) -> None:
+        """Remove and write blocks of `least` to BUNDLE rows of a CPU."""
         for cpu, parts in self._parts.items():
             count = sum(part.shape[1] for part in parts)
             if count < least:
@@ -165,6 +158,6 @@ class _Queues:
             rows = np.concatenate(parts, axis=1)
             begin = 0
             while count - begin >= least:
-                yield cpu, rows[:, begin : begin + BUNDLE]
+                self._write_bundle(cpu, rows[:, begin : begin + BUNDLE])
                 begin = min(begin + BUNDLE, count)
             parts[:] = [rows[:, begin:].copy()]

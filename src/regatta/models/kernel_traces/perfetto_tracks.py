@@ -1,27 +1,64 @@
-"""Threads, processes and tracks of a Perfetto trace, from the objects of an event trace."""
+"""Packets of a Perfetto file, and its threads, processes and tracks, from the objects of an event trace."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from regatta.models.kernel_traces.model import NONE
-from regatta.models.kernel_traces.perfetto_packets import Packets
 
+#: any number but 0; the file has one writer
+_SEQUENCE = 1
+#: packets in memory; some MB at most
+_MOST_PACKETS = 4096
 #: The identifier of a track is the kind of the track in the upper half, a number in the lower half.
 _OBJECT, _PHASES, _INTERRUPTS, _LANE = (kind << 32 for kind in range(1, 5))
+
+
+class Packets:
+    """Writer of packets, piece by piece, so that memory does not grow with the file.
+
+    A Perfetto file is one protobuf message `Trace`; concatenated messages are one message.
+    """
+
+    def __init__(self, file: BinaryIO, messages: Any) -> None:
+        """Write to a file that is open for binary writing; `messages` is the module of Perfetto's classes."""
+        self.messages = messages
+        self._file = file
+        self._clock = int(messages.BUILTIN_CLOCK_MONOTONIC)
+        self._part = messages.Trace()
+        self._count = 0
+
+    def add(self, time_ns: int | None = None) -> Any:
+        """Return a new packet, to be filled before the next call. `time_ns`: of the monotonic clock."""
+        if self._count >= _MOST_PACKETS:
+            self.write()
+        self._count += 1
+        packet = self._part.packet.add()
+        packet.trusted_packet_sequence_id = _SEQUENCE
+        if time_ns is not None:
+            packet.timestamp = time_ns
+            packet.timestamp_clock_id = self._clock
+        return packet
+
+    def write(self) -> None:
+        """Write the packets in memory. Raises OSError."""
+        self._file.write(self._part.SerializeToString())
+        # A new message: `Clear` would keep the memory of all packets so far.
+        self._part = self.messages.Trace()
+        self._count = 0
 
 
 @dataclass(frozen=True)
 class Objects:
     """The objects of a trace, as Perfetto needs them. Arrays have one more row, for "none": index -1.
 
-    Perfetto knows threads by `tid`. A thread whose `tid` is unknown (0 or NONE) gets a number above all others; one whose
-    process is unknown is a process.
+    Perfetto knows threads by `tid`. A thread whose `tid` is unknown (0 or NONE) gets a number above all
+    others; one whose process is unknown is a process.
     """
 
     kinds: list[str]
@@ -85,7 +122,7 @@ class Tracks:
         return track
 
     def of_phases(self, number: int) -> int:
-        """Return the track of the phases of a thread. It is a track of its own because a phase can end within a call."""
+        """Return the track of the phases of a thread: another one, because a phase can end within a call."""
         track = _PHASES | number
         if track not in self._described:
             parent = self.of(number)

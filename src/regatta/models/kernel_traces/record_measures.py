@@ -1,4 +1,4 @@
-"""Measurements of traced invocations: computed from the kept traces of events, and added to those of the records."""
+"""Measurements of traced invocations, computed from kept traces of events and added to the records."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class KeptTrace:
 
 
 class EventMeasures:
-    """The measures of the traces of an experiment. They take seconds each, so they are cached by the digest of their trace."""
+    """The measures of the traces of an experiment, cached by the trace's digest: each takes seconds."""
 
     def __init__(self, cache: Path) -> None:
         """Prepare nothing yet.
@@ -102,7 +102,7 @@ class EventMeasures:
                 progress(running[done].bytes)
 
     def added_to(self, record: Record, host_journal: Path) -> Record:
-        """Return a record with the measures of its trace, or with `UNREADABLE`; the record itself if it has none.
+        """Return a record with the measures of its trace or `UNREADABLE`; the record itself without a trace.
 
         Args:
             record: of the journal.
@@ -135,7 +135,7 @@ class EventMeasures:
 
 
 def end_with_parent() -> None:
-    """In a process of a pool: end when the parent ends for any reason. Otherwise it would wait for work forever."""
+    """In a process of a pool: end when the parent ends for any reason, rather than wait for work forever."""
     import multiprocessing
 
     parent = multiprocessing.parent_process()

@@ -27,8 +27,9 @@ _COLUMNS: dict[str, type[np.signedinteger[Any]]] = {
 class Segments:
     """The segments of all threads, by thread and time. Arrays of shape (n,).
 
-    Neighbours that differ in nothing are one segment. A READY segment has the CPU on which the thread runs next; a thread that a
-    disk's interrupt woke has slept for the disk of its last finished request, if the trace has one.
+    Neighbours that differ in nothing are one segment. A READY segment has the CPU on which the thread runs
+    next; a thread that a disk's interrupt woke has slept for the disk of its last finished request, if the
+    trace has one.
     """
 
     actor: NDArray[np.int32]
@@ -67,7 +68,7 @@ class Segments:
         return np.isin(self.state, RUNNING)
 
     def is_kind(self, *kinds: str) -> Mask:
-        """Return which objects are of some kinds, and False for NONE as the last element. Shape (objects + 1,)."""
+        """Return which objects are of some kinds; last, False for NONE. Shape (objects + 1,)."""
         return np.array([*(kind in kinds for kind in self.kinds), False])
 
     def stints(self) -> tuple[Intervals, Numbers]:
@@ -148,7 +149,7 @@ def _place_ready(found: Segments) -> None:
 
 
 def _name_disks(found: Segments) -> None:
-    """Replace the interrupts of disks that woke a thread by the disk of its last request that finished meanwhile."""
+    """Replace interrupts of disks that woke a thread by the disk of its last request finished by then."""
     disk = found.is_kind("disk")
     uses = [
         (use.actor, use.finish_ns, use.object)

@@ -10,8 +10,8 @@ import duckdb
 from regatta.host.errors import RegattaError
 from regatta.host.foreign import foreign
 
-#: what precedes the time in a line: task-pid [cpu]; perf writes `task pid/tid`, -1 for a thread that is ending, and trace-cmd the
-#: name of the buffer first
+#: what precedes the time in a line: task-pid [cpu]; perf writes `task pid/tid`, -1 for a thread that is
+#: ending, and trace-cmd the name of the buffer first
 _HEAD = r"\s*(?:\w+:\s+)?(.{0,16}?)[-\s]\s*(?:-?\d+/)?(-?\d+)\s+(?:\([\s\d-]+\)\s+)?\[(\d+)\]"
 HEAD = f"^{_HEAD}$"
 #: the same before flags and time: for lines where the first `] ` may belong to the name of a task
@@ -53,7 +53,8 @@ CODES = {
 #: an event of no other code: a probe, by its name
 PROBE = 18
 
-#: the parts of a line: `HEAD`, flags and time, event, details. Functions of text are many times faster than expressions.
+#: the parts of a line: `HEAD`, flags and time, event, details. Functions of text are many times faster than
+#: expressions.
 _PARTS = f"""
 select n, head, split_part(trim(split_part(tail, ': ', 1)), ' ', -1) as time,
   split_part(trim(split_part(tail, ': ', 2)), ':', -1) as event,
@@ -166,7 +167,8 @@ def _events_of_lines(connection: duckdb.DuckDBPyConnection, path: Path) -> Read:
         f" and try_cast(split_part(time, '.', 1) as bigint) < {_MOST_S}"
         # The raw fields have other values: a state is a number.
         f" and (code is null or not contains(rest, '{_FAILED}'))"
-        # The plugins of trace-cmd write other details, which say nothing here: a line without its thread is unreadable.
+        # The plugins of trace-cmd write other details, which say nothing here: a line without its thread is
+        # unreadable.
         f" and case code when 1 then {_thread('next_pid')} when 2 then {_thread('pid')} when 3 then {_thread('pid')}"
         f" when 4 then {_thread('child_pid')} else true end"
     )
@@ -174,8 +176,8 @@ def _events_of_lines(connection: duckdb.DuckDBPyConnection, path: Path) -> Read:
     read = Read(connection)
     _check_lines(read, path)
     connection.execute("drop table lines")
-    # The last name of a thread, after `exec`: first as a switch has it, because trace-cmd keeps one name per thread in the head.
-    # ftrace writes <...> for a name that it has forgotten.
+    # The last name of a thread, after `exec`: first as a switch has it, because trace-cmd keeps one name per
+    # thread in the head. ftrace writes <...> for a name that it has forgotten.
     connection.execute(
         "create table comms as with switched as (select tid, arg_max(split_part(split_part(rest, 'prev_comm=', 2), ' prev_pid=', 1), n)"
         " as comm from found where code = 1 and tid > 0 group by tid),"

@@ -13,10 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from regatta.host.foreign import foreign
-from regatta.models.kernel_traces.filling import Filled, Mask, Nesting, Numbers
+from regatta.models.kernel_traces.filling import Columns, Filled, Mask, Nesting, Numbers, columns_of
 from regatta.models.kernel_traces.jobs import USED, WORKING, Jobs, find_jobs, transaction_of
-from regatta.models.kernel_traces.model import NONE, Kind, Sleep, Trace
-from regatta.models.kernel_traces.names import KERNEL_LOCKS
+from regatta.models.kernel_traces.model import KERNEL_LOCKS, NONE, Kind, Sleep, Trace
 from regatta.models.kernel_traces.text import connect, quoted
 
 #: rows that are converted at once
@@ -56,7 +55,7 @@ RUNNING = (State.USER, State.KERNEL, State.INTERRUPT, State.SPIN)
 
 @dataclass(frozen=True)
 class Batch:
-    """Segments of threads: each begins at an event of the thread and ends at its next one. Arrays of equal length."""
+    """Segments of threads, from an event of the thread to its next one. Arrays of equal length."""
 
     actor: Numbers
     begin_ns: Numbers
@@ -115,8 +114,7 @@ class Timeline:
         if not wanted:
             return Jobs()
         connection = self._connection
-        for name, ids in (("wanted", wanted), ("others", self._others()), ("restricted", self._restricted())):
-            connection.execute(f"create table {name} as select unnest(?::integer[]) as id", [ids])
+        _add_ids(connection, wanted=wanted, others=self._others(), restricted=self._restricted())
         own = bool(self.trace.facts.own)
         found = find_jobs(self._interactions(connection, _OWN_ONLY if own else "true"), self.kinds)
         if own and not found.transactions and "transaction" in self.kinds:
@@ -139,7 +137,7 @@ class Timeline:
         return [at for at in threads if own and self._pids[at] and self._pids[at] not in own]
 
     def _restricted(self) -> list[int]:
-        """Return the objects of which only the uses by the measured command count: disks and the kernel are shared."""
+        """Return the objects of which only uses by the measured command count: not disks and the kernel."""
         return [
             at
             for at, kind in enumerate(self.kinds)
@@ -147,27 +145,25 @@ class Timeline:
         ]
 
     def batches(self) -> Iterator[Batch]:
-        """Yield the segments, none of a trace without scheduling. The result does not depend on where batches end."""
+        """Yield the segments, none without scheduling. The result does not depend on where batches end."""
         if self.trace.facts.scheduled:
             yield from self._segments(self._connection.cursor(), f"actor <> {NONE}")
 
     def window(self, actors: Sequence[int], begin_ns: int, end_ns: int) -> Iterator[Batch]:
         """Yield the segments of some threads that touch a window, equal to those of `batches`.
 
-        Of the events before the window, only those are read that decide the states in it. Segments before the window are
-        therefore wrong, and left out.
+        Of the events before the window, only those are read that decide the states in it. Segments before the
+        window are therefore wrong, and left out.
         """
         connection = self._connect()
         try:
-            connection.execute("create table wanted as select unnest(?::integer[]) as id", [list(actors)])
             often = [at for at, kind in enumerate(self.kinds) if kind in ("system-call", "function")]
-            connection.execute("create table often as select unnest(?::integer[]) as id", [often])
             calls = [at for at in often if self.kinds[at] == "system-call"]
-            connection.execute("create table calls as select unnest(?::integer[]) as id", [calls])
+            _add_ids(connection, wanted=actors, often=often, calls=calls)
             connection.execute(
                 "create table single as"
-                # the last event and the last call of each thread before the window, and the next event after it, which can
-                # have the cause of a wake-up
+                # the last event and the last call of each thread before the window, and the next event after
+                # it, which can have the cause of a wake-up
                 " select max(n) as n from events semi join wanted on actor = wanted.id"
                 f" where time_ns < {begin_ns} group by actor union all"
                 " select max(n) from events semi join wanted on actor = wanted.id"
@@ -199,6 +195,12 @@ class Timeline:
         yield from states.finish()
 
 
+def _add_ids(connection: duckdb.DuckDBPyConnection, **tables: Sequence[int]) -> None:
+    """Create tables of objects."""
+    for name, ids in tables.items():
+        connection.execute(f"create table {name} as select unnest(?::integer[]) as id", [list(ids)])
+
+
 def _rows(cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[int, int, int, int, int, int, int]]:
     while rows := cursor.fetchmany(100_000):
         yield from rows
@@ -220,13 +222,10 @@ class _States:
         self._last = Filled(NONE)
         self._actor = NONE
         #: the last segment, whose end is not known yet
-        self._open: dict[str, Numbers] | None = None
+        self._open: Columns | None = None
 
     def convert(self, batch: pa.RecordBatch) -> Iterator[Batch]:
-        rows = {
-            name: batch.column(name).to_numpy(zero_copy_only=False).astype(np.int64)
-            for name in batch.schema.names
-        }
+        rows = columns_of(batch)
         if not len(rows["n"]):
             return
         after = self._after(rows)
@@ -245,7 +244,7 @@ class _States:
                 nothing, np.array([self._facts.end_ns]), nothing, nothing,
             )  # fmt: skip
 
-    def _after(self, rows: dict[str, Numbers]) -> dict[str, Numbers]:
+    def _after(self, rows: Columns) -> Columns:
         """Return the state of the thread after each row."""
         kind, actor, target = rows["kind"], rows["actor"], rows["object"]
         first = np.diff(actor, prepend=self._actor) != 0
@@ -285,7 +284,7 @@ class _States:
         }  # fmt: skip
 
     def _places(self, kind: Numbers, value: Numbers, first: Mask) -> tuple[Numbers, Mask, Mask]:
-        """Return where the events put the thread, which of them do, and which are wake-ups of a thread that slept."""
+        """Return where events put the thread, which of them do, and which wake a thread that slept."""
         ended = (kind == Kind.SLEEP) & (value == Sleep.ENDED)
         values = np.select(
             [kind == Kind.PREEMPT, ended, kind == Kind.SLEEP, kind == Kind.WAKE],
@@ -293,7 +292,8 @@ class _States:
             _ON,
         )
         known = kind != Kind.WAKE
-        # A wake-up of a thread that is awake changes nothing: it counts if the last other event put the thread to sleep.
+        # A wake-up of a thread that is awake changes nothing: it counts if the last other event put the
+        # thread to sleep.
         previous = np.concatenate(([self._slept if not first[0] else 1], kind[:-1] == Kind.SLEEP)).astype(
             bool
         )
@@ -307,13 +307,13 @@ class _States:
 
     def _segments(
         self,
-        after: dict[str, Numbers],
+        after: Columns,
         next_actor: Numbers,
         next_time: Numbers,
         next_kind: Numbers,
         next_peer: Numbers,
     ) -> Batch:
-        """Return the segments of all rows but the last, and those between the begin of the window and the first rows."""
+        """Return the segments of all rows but the last, and those from the window's begin to first rows."""
         a = {name: values[:-1] for name, values in after.items()}
         same = next_actor == a["actor"]
         end = np.where(same, next_time, self._facts.end_ns)
@@ -335,37 +335,29 @@ class _States:
             }
         return Batch(**columns)
 
-    def _states(
-        self, a: dict[str, Numbers], idle: NDArray[np.bool_], cause: Numbers
-    ) -> tuple[Numbers, Numbers]:
+    def _states(self, a: Columns, idle: Mask, cause: Numbers) -> tuple[Numbers, Numbers]:
         kernel_lock = np.where(a["kernel_lock"] == NONE, NONE, a["kernel_lock"] >> 1)
         spins = (a["kernel_lock"] != NONE) & (a["kernel_lock"] & 1 == 1)
         waits = np.where(kernel_lock != NONE, kernel_lock, a["lock"])
         on = a["place"] == _ON
         in_kernel = (a["call"] != NONE) | self._t._kernel_thread[a["actor"]]
-        conditions = [
-            a["place"] == _ENDED, a["place"] == _ASLEEP, a["place"] == _READY, on & (a["inner"] != NONE), on & idle, on & spins, on & in_kernel
-        ]  # fmt: skip
-        states = [
-            State.ENDED,
-            State.ASLEEP,
-            State.READY,
-            State.INTERRUPT,
-            State.IDLE,
-            State.SPIN,
-            State.KERNEL,
-        ]
         nothing = np.full(len(on), NONE, np.int64)
-        asleep = np.where(waits != NONE, waits, cause)
-        objects = [nothing, asleep, nothing, a["inner"], nothing, kernel_lock, a["call"]]
-        state: Numbers = np.select(conditions, [int(one) for one in states], int(State.USER))
+        cases = [
+            (a["place"] == _ENDED, int(State.ENDED), nothing),
+            (a["place"] == _ASLEEP, int(State.ASLEEP), np.where(waits != NONE, waits, cause)),
+            (a["place"] == _READY, int(State.READY), nothing),
+            (on & (a["inner"] != NONE), int(State.INTERRUPT), a["inner"]),
+            (on & idle, int(State.IDLE), nothing),
+            (on & spins, int(State.SPIN), kernel_lock),
+            (on & in_kernel, int(State.KERNEL), a["call"]),
+        ]
+        conditions, states, objects = (list(column) for column in zip(*cases, strict=True))
+        state: Numbers = np.select(conditions, states, int(State.USER))
         target: Numbers = np.select(conditions, objects, NONE)
         return state, target
 
-    def _head(
-        self, name: str, a: dict[str, Numbers], heads: NDArray[np.intp], idle: NDArray[np.bool_]
-    ) -> Numbers:
-        """Return the segments from the begin of the window to the first events of threads: what these say of the time before."""
+    def _head(self, name: str, a: Columns, heads: NDArray[np.intp], idle: Mask) -> Numbers:
+        """Return the segments before the first events of threads, from what these say of the time before."""
         kind = a["kind"][heads]
         if name == "actor":
             return a["actor"][heads]

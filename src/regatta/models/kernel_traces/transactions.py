@@ -1,4 +1,4 @@
-"""Each transaction of a trace: its response time, and how long it used each object (the paper's section 3.3.1)."""
+"""Each transaction of a trace: its response time and its uses of objects (the paper's section 3.3.1)."""
 
 from __future__ import annotations
 
@@ -43,15 +43,17 @@ _STATES = {
 def transaction_table(trace: Trace, batch: int = BATCH) -> pa.Table:
     """Return one row per transaction, in order of their accepts.
 
-    Times of states are those of all threads while they worked for the transaction: a thread works for the innermost one that
-    it has accepted and not finished. Uses of locks, disks and the network belong to the transaction of their requester, even
-    if they end after it. A use without a finish in the trace has no `used_ns`; kernel locks never have one.
+    Times of states are those of all threads while they worked for the transaction: a thread works for the
+    innermost one that it has accepted and not finished. Uses of locks, disks and the network belong to the
+    transaction of their requester, even if they end after it. A use without a finish in the trace has no
+    `used_ns`; kernel locks never have one.
 
     Args:
         trace: with scheduling events.
         batch: rows at once; the result does not depend on it.
 
-    Source: Horikawa, A Framework for Performance Evaluation Based on Event Tracing (2000), ten steps of section 3.3.1.
+    Source: Horikawa, A Framework for Performance Evaluation Based on Event Tracing (2000), ten steps of
+    section 3.3.1.
     """
     with scratch_folder("regatta-events-") as scratch:
         timeline = Timeline(trace, scratch, batch)

@@ -1,10 +1,12 @@
-"""Which threads wait for which threads and devices, and where the bottleneck is: the wait-for graph of a trace and its knots.
+"""Which threads wait for which threads and devices: the wait-for graph of a trace, and bottlenecks in it.
 
-Source: Zhou, Gan, Ma and Wang, wPerf: Generic Off-CPU Analysis to Identify Bottleneck Waiting Events, OSDI 2018.
+Source: Zhou, Gan, Ma and Wang, wPerf: Generic Off-CPU Analysis to Identify Bottleneck Waiting Events, OSDI
+2018.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,8 +16,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from regatta.host.errors import RegattaError
-from regatta.models.kernel_traces.filling import Mask, Numbers
-from regatta.models.kernel_traces.intervals import Intervals, union_ns
+from regatta.models.kernel_traces.filling import Mask, Numbers, sums_by
+from regatta.models.kernel_traces.intervals import Intervals
 from regatta.models.kernel_traces.model import NONE
 from regatta.models.kernel_traces.segments import Segments
 from regatta.models.kernel_traces.timeline import State
@@ -42,7 +44,8 @@ class Waits:
     end_ns: Numbers
     #: ASLEEP or READY
     state: Numbers
-    #: index of the thread or resource that is waited for; `objects` + 1 + number for a CPU, `objects` for an unknown one
+    #: index of the thread or resource that is waited for; `objects` + 1 + number for a CPU, `objects` for an
+    #: unknown one
     target: Numbers
     #: lock that is waited for, or NONE; the target is its owner, if known
     lock: Numbers
@@ -50,10 +53,27 @@ class Waits:
     def __len__(self) -> int:
         return len(self.thread)
 
+    @property
+    def columns(self) -> tuple[Numbers, ...]:
+        """The arrays, in the order of the fields."""
+        return self.thread, self.begin_ns, self.end_ns, self.state, self.target, self.lock
+
     def chosen(self, rows: Mask) -> Waits:
         """Return some of them."""
-        columns = (self.thread, self.begin_ns, self.end_ns, self.state, self.target, self.lock)
-        return Waits(self.objects, *(values[rows] for values in columns))
+        return Waits(self.objects, *(values[rows] for values in self.columns))
+
+    @staticmethod
+    def joined(objects: int, *pieces: Sequence[NDArray[Any] | int]) -> Waits:
+        """Return the waits of pieces: `columns` in any order; all but the first column can be one number."""
+        sizes = [np.size(piece[0]) for piece in pieces]
+        columns = [
+            np.concatenate(
+                [np.broadcast_to(values, size) for values, size in zip(column, sizes, strict=True)]
+            )
+            for column in zip(*pieces, strict=True)
+        ]
+        order = np.lexsort((columns[1], columns[0]))
+        return Waits(objects, *(values[order].astype(np.int64) for values in columns))
 
 
 @dataclass(frozen=True)
@@ -67,8 +87,8 @@ class Vertex:
     members: int
     #: its objects; none for a CPU
     objects: tuple[int, ...]
-    #: busy share of the window, 0 to 1: a thread or CPU that runs, a disk or lock in use, interrupts of this source on all CPUs.
-    #: Several members: the mean
+    #: busy share of the window, 0 to 1: a thread or CPU that runs, a disk or lock in use, interrupts of this
+    #: source on all CPUs. Several members: the mean
     utilization: float
 
     @property
@@ -145,8 +165,8 @@ class Knot:
 def find_waits(segments: Segments) -> Waits:
     """Return the waits of all threads whose cause is known.
 
-    A wait for a lock is cut at the changes of its owner; parts without a known owner are waits for the lock itself. A lock that
-    no thread returns in the trace has no known owners.
+    A wait for a lock is cut at the changes of its owner; parts without a known owner are waits for the lock
+    itself. A lock that no thread returns in the trace has no known owners.
     """
     objects = len(segments.kinds)
     thread, begin, end = (
@@ -164,7 +184,8 @@ def find_waits(segments: Segments) -> Waits:
     held = tiles.at >= 0
     owner[held] = owners[tiles.at[held]]
     waiter, lock = thread[rows][tiles.span], segments.object[rows].astype(np.int64)[tiles.span]
-    pieces = (
+    return Waits.joined(
+        objects,
         (thread[plain], begin[plain], end[plain], State.ASLEEP, segments.object[plain], NONE),
         (thread[ready], begin[ready], end[ready], State.READY, segments.cpu[ready].astype(np.int64) + objects + 1, NONE),
         (
@@ -172,13 +193,6 @@ def find_waits(segments: Segments) -> Waits:
             np.where((owner >= 0) & (owner != waiter), owner, lock), lock,
         ),
     )  # fmt: skip
-    sizes = [len(piece[0]) for piece in pieces]
-    columns = [
-        np.concatenate([np.broadcast_to(values, size) for values, size in zip(column, sizes, strict=True)])
-        for column in zip(*pieces, strict=True)
-    ]
-    order = np.lexsort((columns[1], columns[0]))
-    return Waits(objects, *(values[order].astype(np.int64) for values in columns))
 
 
 def _holds(segments: Segments) -> tuple[Intervals, Numbers]:
@@ -199,35 +213,34 @@ def _holds(segments: Segments) -> tuple[Intervals, Numbers]:
 def wait_graph(segments: Segments, waits: Waits, *, merge: bool = False, depth: int = DEPTH) -> WaitGraph:
     """Return the wait-for graph with cascaded redistribution.
 
-    An edge has the time that its waiter waited for its target. While the target itself waits, that time counts for the edge of
-    the target's own wait instead, and so on. READY waits are for a CPU, with the time until it accepts the thread.
+    An edge has the time that its waiter waited for its target. While the target itself waits, that time
+    counts for the edge of the target's own wait instead, and so on. READY waits are for a CPU, with the time
+    until it accepts the thread.
 
     Args:
         segments: of the trace.
         waits: `find_waits` of the segments.
-        merge: make one vertex of all threads of processes of one name, one of all CPUs, and one of all sources of interrupts of
-            one kind.
+        merge: make one vertex of all threads of processes of one name, one of all CPUs, and one of all
+            sources of interrupts of one kind.
         depth: length of the chains of waits that are followed, >= 0; 0: no redistribution.
 
     Raises:
         RegattaError: `depth` is negative.
 
-    Source: Zhou et al. (2018), cascaded re-distribution; here for all waits at once, one level of the chains after the other.
+    Source: Zhou et al. (2018), cascaded re-distribution; here for all waits at once, one level of the chains
+    after the other.
     """
     if depth < 0:
         raise RegattaError("depth", "a number >= 0", str(depth), "leave it out")
     vertex_of, vertices = _vertices(segments, waits, merge)
     waiter, target = vertex_of[waits.thread], vertex_of[waits.target]
     keys = (waiter * len(vertices) + target) * (waits.objects + 1) + waits.lock + 1
-    distinct, edge = np.unique(keys, return_inverse=True)
+    distinct, direct, edge = sums_by(keys, waits.end_ns - waits.begin_ns)
     pairs, lock = np.divmod(distinct, waits.objects + 1)
     sources, targets = np.divmod(pairs, max(1, len(vertices)))
-    direct = np.zeros(len(distinct), np.int64)
-    np.add.at(direct, edge, waits.end_ns - waits.begin_ns)
-    servers = {one.actor for one in segments.jobs.transactions}
     return WaitGraph(
         vertices, sources, targets, lock - 1, direct + _moved(segments, waits, edge, len(distinct), depth), direct,
-        np.unique(vertex_of[np.array(sorted(servers), np.int64)]), segments.window_ns,
+        np.unique(vertex_of[np.array(sorted(segments.jobs.servers), np.int64)]), segments.window_ns,
         _competitors(segments, waits, merge), tuple(segments.names),
     )  # fmt: skip
 
@@ -235,8 +248,9 @@ def wait_graph(segments: Segments, waits: Waits, *, merge: bool = False, depth: 
 def _moved(segments: Segments, waits: Waits, edge: Numbers, edges: int, depth: int) -> Numbers:
     """Return how much weight the redistribution adds to each edge.
 
-    A wait that lies within waits for its thread is counted by a number of how many there are, so that a long wait for a thread
-    costs the same whatever that thread does. Only waits that are cut off are followed one by one.
+    A wait that lies within waits for its thread is counted by a number of how many there are, so that a long
+    wait for a thread costs the same whatever that thread does. Only waits that are cut off are followed one
+    by one.
     """
     moved = np.zeros(edges, np.int64)
     if not len(waits):
@@ -308,7 +322,7 @@ def _vertices(segments: Segments, waits: Waits, merge: bool) -> tuple[Numbers, t
     used = np.zeros(size, bool)
     used[waits.thread] = True
     used[waits.target] = True
-    used[[one.actor for one in segments.jobs.transactions]] = True
+    used[list(segments.jobs.servers)] = True
     busy = _busy(segments, size, waits.objects)
     members: dict[tuple[str, str, int], list[int]] = {}
     for code in np.flatnonzero(used):
@@ -360,16 +374,8 @@ def _busy(segments: Segments, size: int, objects: int) -> Numbers:
     np.add.at(busy, segments.cpu[placed].astype(np.int64) + objects + 1, duration[placed])
     interrupts = (segments.state == State.INTERRUPT) & (segments.object >= 0)
     np.add.at(busy, segments.object[interrupts], duration[interrupts])
-    held = segments.is_kind("disk", "lock")
-    rows = [
-        (use.object, use.accept_ns, segments.facts.end_ns if use.finish_ns is None else use.finish_ns)
-        for use in segments.jobs.uses
-        if held[use.object]
-        and use.accept_ns is not None
-        and (use.finish_ns is not None or segments.kinds[use.object] == "disk")
-    ]
-    target, begin, end = np.array(rows, np.int64).reshape(-1, 3).T
-    busy[:objects] += union_ns(target, begin, end, objects)
+    held = segments.is_kind("disk", "lock")[:-1]
+    busy[:objects] += np.where(held, segments.jobs.used_ns(segments.kinds, segments.facts.end_ns), 0)
     return busy
 
 
@@ -398,9 +404,7 @@ def _competitors(segments: Segments, waits: Waits, merge: bool) -> tuple[tuple[s
             runner = runners[tiles.at[ran]]
             idle = segments.is_kind("idle")[runner]
             pair = label_of[waits.thread[part][tiles.span[ran]]] * len(labels) + label_of[runner]
-            distinct, places = np.unique(pair[~idle], return_inverse=True)
-            spent = np.zeros(len(distinct), np.int64)
-            np.add.at(spent, places, (tiles.end_ns - tiles.begin_ns)[ran][~idle])
+            distinct, spent, _ = sums_by(pair[~idle], (tiles.end_ns - tiles.begin_ns)[ran][~idle])
             for key, ns in zip(distinct.tolist(), spent.tolist(), strict=True):
                 found[key] = found.get(key, 0) + ns
     pairs = sorted(found.items(), key=lambda item: -item[1])
@@ -416,15 +420,16 @@ def find_knots(
 ) -> list[Knot]:
     """Return the knots of a wait-for graph by falling weight: each contains a bottleneck.
 
-    A knot is a strongly connected component without edges to others, after edges of little weight are removed. A single vertex
-    that waits for nothing is one, such as a device; a vertex without any edges is none.
+    A knot is a strongly connected component without edges to others, after edges of little weight are
+    removed. A single vertex that waits for nothing is one, such as a device; a vertex without any edges is
+    none.
 
     Args:
         graph: `wait_graph` of a trace.
         threshold: share of the window, >= 0, below which the weight of an edge is little.
         saturation: utilization, 0 to 1, from which a resource is saturated.
-        serving_only: leave out knots that no thread that serves transactions waits for, directly or not. No effect on traces
-            without transactions.
+        serving_only: leave out knots that no thread that serves transactions waits for, directly or not. No
+            effect on traces without transactions.
 
     Raises:
         RegattaError: an argument is out of its range.
@@ -465,9 +470,7 @@ def find_knots(
 
 def _strong(graph: WaitGraph, weight_ns: Numbers, threshold: float) -> Mask:
     """Return the edges of vertices that one waits for the other long enough, for whichever lock."""
-    pairs, places = np.unique(graph.waiter * len(graph.vertices) + graph.target, return_inverse=True)
-    weight = np.zeros(len(pairs), np.int64)
-    np.add.at(weight, places, weight_ns)
+    _, weight, places = sums_by(graph.waiter * len(graph.vertices) + graph.target, weight_ns)
     strong: Mask = ((weight > 0) & (weight >= threshold * graph.window_ns))[places]
     return strong
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from helpers.scheduled_traces import Schedule, random_schedule
 from regatta.host.errors import RegattaError
 from regatta.models.kernel_traces import critical_path
-from regatta.models.kernel_traces.critical_path import CriticalPaths, MeanPath, PathPart, shorten
+from regatta.models.kernel_traces.critical_path import CriticalPaths, PathPart
 from regatta.models.kernel_traces.model import NONE, Kind, Trace
 from regatta.models.kernel_traces.segments import load_segments
 from regatta.models.kernel_traces.timeline import State
@@ -240,19 +240,6 @@ def test_transactions_that_have_not_finished_have_no_path(tmp_path: Path, transa
     made.add(5, Kind.ACCEPT, "front", object="transaction", request=1)
     with pytest.raises(RegattaError):
         paths_of(made.write(tmp_path / "trace", 10)).of(transaction)
-
-
-def test_a_shorter_part_shortens_the_response() -> None:
-    parts = {PathPart(State.USER, "", "", "", "mutex"): 3e6, PathPart(State.USER, "", "", "", ""): 7e6}
-    found = shorten(MeanPath(1, 1e7, parts), lambda part: part.lock == "mutex", 0.5, 2, think_ns=1e7)
-    assert (found.response_before_ns, found.response_after_ns) == (1e7, 8.5e6)
-    assert (found.before, found.after) == pytest.approx((100.0, 2e9 / 18.5e6))
-
-
-@pytest.mark.parametrize(("factor", "customers", "think_ns"), [(-1.0, 1, 0.0), (1.0, 0, 0.0), (1.0, 1, -1.0)])
-def test_impossible_changes_are_refused(factor: float, customers: int, think_ns: float) -> None:
-    with pytest.raises(RegattaError):
-        shorten(MeanPath(1, 1.0, {}), lambda part: True, factor, customers, think_ns)
 
 
 def test_pieces_without_a_lock_have_none(tmp_path: Path) -> None:

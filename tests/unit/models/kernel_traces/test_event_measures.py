@@ -37,8 +37,7 @@ from helpers.hand_made_traces import (
 )
 from regatta.models.kernel_traces.importing import import_text
 from regatta.models.kernel_traces.measures import NO_PHASE, measure, metrics
-from regatta.models.kernel_traces.model import NONE, Kind, Sleep, Trace
-from regatta.models.kernel_traces.names import KERNEL_LOCKS
+from regatta.models.kernel_traces.model import KERNEL_LOCKS, NONE, Kind, Sleep, Trace
 from regatta.models.kernel_traces.timeline import State, Timeline
 
 # --- states of threads ---

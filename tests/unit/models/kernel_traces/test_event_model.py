@@ -12,8 +12,8 @@ import pytest
 
 from helpers.synthetic_traces import write_trace
 from regatta.host.errors import RegattaError
+from regatta.models.kernel_traces.conversion import Mark, parse_mark
 from regatta.models.kernel_traces.importing import import_text
-from regatta.models.kernel_traces.marks import Mark, parse_mark
 from regatta.models.kernel_traces.measures import measure, metrics
 from regatta.models.kernel_traces.model import (
     EVENTS,

@@ -20,8 +20,7 @@ from helpers.synthetic_traces import write_trace
 from regatta.models.kernel_traces import conversion
 from regatta.models.kernel_traces.importing import import_text
 from regatta.models.kernel_traces.measures import Measures, measure
-from regatta.models.kernel_traces.model import NONE, Facts, Kind, Sleep, Trace
-from regatta.models.kernel_traces.names import KERNEL_LOCKS
+from regatta.models.kernel_traces.model import KERNEL_LOCKS, NONE, Facts, Kind, Sleep, Trace
 from regatta.models.kernel_traces.timeline import RUNNING, State, Timeline
 
 CPUS, THREADS = 2, 4

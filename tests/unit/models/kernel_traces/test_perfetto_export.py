@@ -16,7 +16,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as messages
 
 from helpers.synthetic_traces import write_trace
 from regatta.host.errors import FullDisk, RegattaError
-from regatta.models.kernel_traces import perfetto, perfetto_packets, perfetto_scheduling
+from regatta.models.kernel_traces import perfetto, perfetto_scheduling, perfetto_tracks
 from regatta.models.kernel_traces.model import NONE, Facts, Kind, Sleep, Trace
 from regatta.models.kernel_traces.perfetto import export_perfetto
 
@@ -40,14 +40,14 @@ OBJECTS: list[dict[str, Any]] = [
 ]
 
 
-def exported(folder: Path, events: Sequence[Mapping[str, Any]], **options: Any) -> Any:
+def exported(folder: Path, events: Sequence[Mapping[str, Any]]) -> Any:
     """The message of a file with these events."""
     trace = write_trace(folder / "trace", events, OBJECTS)
-    return read_back(trace, folder / "out.pftrace", **options)
+    return read_back(trace, folder / "out.pftrace")
 
 
-def read_back(trace: Trace, path: Path, **options: Any) -> Any:
-    export_perfetto(trace, path, **options)
+def read_back(trace: Trace, path: Path) -> Any:
+    export_perfetto(trace, path)
     return messages.Trace.FromString(path.read_bytes())
 
 
@@ -309,11 +309,6 @@ def test_calls_nest_on_their_thread_and_an_end_ends_the_calls_within(tmp_path: P
     assert {(one.thread.pid, one.thread.tid) for one in tracks(trace).values()} == {(7, 7), (7, 8)}
 
 
-def test_system_calls_can_be_left_out(tmp_path: Path) -> None:
-    trace = exported(tmp_path, CALLS, system_calls=False)
-    assert slices(trace) == [("main", "work", 1, 6), ("worker", "work", 3, 7)]
-
-
 def test_a_phase_ends_with_its_end_or_with_the_next_phase(tmp_path: Path) -> None:
     trace = exported(
         tmp_path,
@@ -460,15 +455,15 @@ def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.M
     trace = write_trace(tmp_path / "trace", switch(1, 0, MAIN, WORKER), OBJECTS)
     written = tmp_path / "out"
     written.write_bytes(b"old")
-    write, calls = perfetto_packets.Packets.write, []
+    write, calls = perfetto_tracks.Packets.write, []
 
-    def full(packets: perfetto_packets.Packets) -> None:
+    def full(packets: perfetto_tracks.Packets) -> None:
         calls.append(1)
         if len(calls) > 1:
             raise OSError(28, "full")
         write(packets)
 
-    monkeypatch.setattr(perfetto_packets.Packets, "write", full)
+    monkeypatch.setattr(perfetto_tracks.Packets, "write", full)
     with pytest.raises(FullDisk):
         export_perfetto(trace, written)
     assert len(calls) == 2

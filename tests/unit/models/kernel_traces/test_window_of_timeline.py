@@ -11,8 +11,7 @@ import pytest
 
 from helpers.synthetic_traces import write_trace
 from regatta.host.errors import RegattaError
-from regatta.models.kernel_traces.model import Facts, Kind, Trace
-from regatta.models.kernel_traces.names import KERNEL_LOCKS
+from regatta.models.kernel_traces.model import KERNEL_LOCKS, Facts, Kind, Trace
 from regatta.models.kernel_traces.timeline import Batch, Timeline
 
 OBJECTS: list[dict[str, Any]] = [

@@ -20,7 +20,7 @@ _ROW_PX, _FRAME_PX = 26, 70
 
 
 def phase_figures(found: Tracing) -> list[Figure]:
-    """Return one figure per cell, one bar per phase; with the same axis unless that hides the bars of a cell."""
+    """Return one figure per cell, one bar per phase, on the same axis unless that hides bars."""
     cells = [cell for cell in found.cells if any(phase.elapsed.point > 0 for phase in cell.phases)]
     longest = [max(_length(phase) for phase in cell.phases) for cell in cells]
     if cells and max(longest) <= _SAME_AXIS * min(longest):

@@ -19,10 +19,9 @@ from regatta.figures.looks import LegendEntry, Look
 from regatta.figures.section import Section
 from regatta.figures.text import hover, joined, plot_text, shorten, show_quantity
 from regatta.host.errors import RegattaError
-from regatta.models.kernel_traces.jobs import Transaction
 from regatta.models.kernel_traces.model import NONE, Trace
 from regatta.models.kernel_traces.timeline import State
-from regatta.models.kernel_traces.topic.window import Part, Row, Span, Window, opened
+from regatta.models.kernel_traces.topic.window import Part, Row, Span, Window, opened, transaction_words
 
 #: state -> name, colour, and height of its bar in rows
 STATES: dict[State, tuple[str, str, float]] = {
@@ -46,12 +45,13 @@ LEGEND = [
     LegendEntry("wake-up", Look(_WAKE, "circle", "solid")),
 ]
 _ROW_PX, _FRAME_PX = 30, 70
-#: Place and height of the threads and interrupts of a CPU's row, and places of transactions and phases in a thread's row.
+#: Place and height of the threads and interrupts of a CPU's row, and places of transactions and phases in a
+#: thread's row.
 _THREAD_AT, _THREAD_HEIGHT, _INTERRUPT_AT, _INTERRUPT_HEIGHT = -0.08, 0.5, 0.26, 0.16
 _TRANSACTION_AT, _PHASE_AT = 0.36, -0.34
 _NAME_CHARACTERS = 22
-#: Parts narrower than this share of the window have no label, and states narrower than a pixel join their neighbour
-#: in a chart with many of them.
+#: Parts narrower than this share of the window have no label, and states narrower than a pixel join their
+#: neighbour in a chart with many of them.
 _LABEL_SHARE, _CHARACTER_SHARE, _PIXEL_SHARE = 0.03, 0.0075, 1 / 1500
 _MOST_SPANS = 6000
 #: With more wake-ups, their lines are faint and marks are small.
@@ -67,13 +67,6 @@ def draw(window: Window) -> Figure:
 def left_out_words(window: Window) -> str:
     """Return the number of threads that a chart does not show; "" for none."""
     return f"{counted(window.left_out, 'less busy thread')} not shown" if window.left_out else ""
-
-
-def transaction_words(one: Transaction | None) -> str:
-    """Return the transaction that a chart is about, with its response time; "" for none."""
-    if one is None or one.finish_ns is None:
-        return ""
-    return f"Transaction {one.request}, {show_quantity(one.finish_ns - one.accept_ns, 'ns')} from accept to finish"
 
 
 @dataclass(frozen=True)
@@ -170,10 +163,8 @@ class _Chart:
             (one.object for one in row.phases if one.begin_ns <= span.begin_ns and span.end_ns <= one.end_ns),
             NONE,
         )
-        text = hover(
-            f"{row.name}: {state} {on}".rstrip(), what, call, self._object(phase),
-            self._times(span.begin_ns, span.end_ns),
-        )  # fmt: skip
+        heading, times = f"{row.name}: {state} {on}".rstrip(), self._times(span.begin_ns, span.end_ns)
+        text = hover(heading, what, call, self._object(phase), times)
         return _Bar(at, self._us(span.begin_ns), (span.end_ns - span.begin_ns) / 1000, text)
 
     def _cpus(self) -> Iterator[axes.Trace]:
@@ -207,7 +198,7 @@ class _Chart:
         return share > max(_LABEL_SHARE, _CHARACTER_SHARE * len(label))
 
     def _wakeups(self) -> Iterator[axes.Trace]:
-        """Yield thin lines from wakers to woken threads, or from the CPU of the interrupt, with a point at the woken."""
+        """Yield thin lines from wakers, or CPUs of interrupts, to woken threads, with points at the woken."""
         xs: list[float | None] = []
         ys: list[float | None] = []
         points: list[tuple[float, float, str]] = []
@@ -221,10 +212,7 @@ class _Chart:
                 xs += [at, at, None]
                 ys += [source, to, None]
         if xs:
-            yield {
-                "type": "scatter", "mode": "lines", "name": "from waker to woken", "x": xs, "y": ys, "hoverinfo": "skip",
-                "line": {"color": f"{_WAKE}/{0.1 if self._crowded else 0.45}", "width": 1},
-            }  # fmt: skip
+            yield _lines("from waker to woken", f"{_WAKE}/{0.1 if self._crowded else 0.45}", xs, ys)
         if points:
             yield _points("wake-up", "circle", _WAKE, 3 if self._crowded else 5, points)
 
@@ -244,10 +232,7 @@ class _Chart:
                     text = hover(f"{row.name} finishes {name}", f"{self._us(part.end_ns):,.1f} µs")
                     finished.append((self._us(part.end_ns), at + _TRANSACTION_AT, text))
         if xs:
-            yield {
-                "type": "scatter", "mode": "lines", "name": "transaction", "x": xs, "y": ys, "hoverinfo": "skip",
-                "line": {"color": "@ink", "width": 1},
-            }  # fmt: skip
+            yield _lines("transaction", "@ink", xs, ys)
         size = 5 if self._crowded else 9
         if accepted:
             yield _points("accept", "triangle-up", "@ink", size, accepted)
@@ -299,6 +284,13 @@ def _bars(name: str, colour: str, width: float, bars: Sequence[_Bar]) -> axes.Tr
     return trace
 
 
+def _lines(name: str, colour: str, xs: list[float | None], ys: list[float | None]) -> axes.Trace:
+    return {
+        "type": "scatter", "mode": "lines", "name": name, "x": xs, "y": ys, "hoverinfo": "skip",
+        "line": {"color": colour, "width": 1},
+    }  # fmt: skip
+
+
 def _points(
     name: str, mark: str, colour: str, size: int, points: Sequence[tuple[float, float, str]]
 ) -> axes.Trace:
@@ -328,8 +320,8 @@ def write_chart(
     Args:
         trace: with scheduling events.
         path: the file to write, atomically; missing folders are created.
-        begin_ns, end_ns: the window, in ns from the begin of the trace; default of one that is None: the window of the
-            transaction, or the trace's begin or end if the other one is given.
+        begin_ns, end_ns: the window, in ns from the begin of the trace; default of one that is None: the
+            window of the transaction, or the trace's begin or end if the other one is given.
         transaction: its number; default: the one with the median response time.
 
     Raises:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,19 +19,19 @@ from regatta.answers.spine.kept_files import runs_with
 from regatta.answers.spine.pairs import Pair
 from regatta.answers.spine.samples import PlannedCell, Samples, Series
 from regatta.host.units import is_positive
-from regatta.host.values.benchmark_label import parts_of_label
+from regatta.host.values.benchmark_label import benchmark_label, parts_of_label
 from regatta.host.values.cell import NO_MODIFIERS
 from regatta.host.values.events import METRIC_PREFIX, TRACE_FILE
 from regatta.host.values.experiment import Scalar
-from regatta.models.kernel_traces.demands import DEMAND, Demands
-from regatta.models.kernel_traces.names import CAUSES, KERNEL_LOCKS
+from regatta.models.kernel_traces.demands import DEMAND, Demands, predict_throughput, throughput_bound
+from regatta.models.kernel_traces.model import CAUSES, KERNEL_LOCKS
 from regatta.models.kernel_traces.record_measures import UNREADABLE
-from regatta.models.kernel_traces.topic.model import predictions
 from regatta.models.kernel_traces.topic.result import (
     NO_PHASE,
     TIMES,
     ObjectUse,
     Phase,
+    Prediction,
     TracedCell,
     Tracing,
 )
@@ -46,12 +46,15 @@ NO_PARTNER = "no untraced cell in the same place"
 #: the other causes are in `rest`
 _OWN_CAUSE = {"network": "network", "disk": "disk", "lock": "lock", "others": "process"}
 
+#: parameters of benchmarks that are numbers of clients in a closed loop
+_CLIENTS = ("connections", "clients")
+
 _Parameters = tuple[tuple[str, Scalar], ...]
 
 
 @dataclass
 class _Run:
-    """The measurements of one invocation: metric -> parameters -> value. What did not occur is not in the record."""
+    """Metric -> parameters -> value of one invocation. What did not occur is not in the record."""
 
     values: dict[str, dict[_Parameters, float]] = field(default_factory=lambda: defaultdict(dict))
 
@@ -102,7 +105,7 @@ def _runs(samples: Samples, cell: PlannedCell) -> dict[str, _Run]:
 
 
 def _names(cells: Sequence[PlannedCell], context: Context) -> list[str]:
-    """Return the benchmark and parameters that differ, else names of benchmarks, with the rest of the place where needed."""
+    """Return benchmarks and parameters that differ, else names of benchmarks, with the place where needed."""
     parts = [parts_of_label(cell.place.benchmark) for cell in cells]
     several = len({(one.suite, one.name, one.size) for one in parts}) > 1
     keys = [key for key in dict.fromkeys(key for one in parts for key in one.chosen)
@@ -355,3 +358,38 @@ class _Cell:
         if known:
             return known[(len(known) - 1) // 2][1].parent
         return kept[0][1].parent if kept else None
+
+
+def predictions(cells: Sequence[TracedCell]) -> tuple[Prediction, ...]:
+    """Return predictions for cells that differ in the number of clients only, from the one with the most.
+
+    Args:
+        cells: traced cells.
+    """
+    groups: dict[object, list[tuple[int, TracedCell]]] = defaultdict(list)
+    for cell in cells:
+        for name in _CLIENTS:
+            text = cell.settings.get(name, "")
+            if text.isdigit() and int(text) > 0:
+                label = parts_of_label(cell.place.benchmark)
+                others = {key: value for key, value in label.chosen.items() if key != name}
+                same = benchmark_label(label.suite, label.name, label.size, others)
+                groups[replace(cell.place, benchmark=same)].append((int(text), cell))
+                break
+    return tuple(
+        one for group in groups.values() for one in _predicted(sorted(group, key=lambda one: one[0]))
+    )
+
+
+def _predicted(cells: Sequence[tuple[int, TracedCell]]) -> Iterator[Prediction]:
+    _, source = cells[-1]
+    demands = source.demands
+    if len(cells) < 2 or demands is None:
+        return
+    found = predict_throughput(demands, 0.0, [clients for clients, _ in cells])
+    for (clients, cell), predicted in zip(cells, found.tolist(), strict=True):
+        bound = throughput_bound(demands, 0.0, clients)
+        # Other metrics are no throughputs.
+        reported = cell.metric == _THROUGHPUT
+        untraced = cell.untraced if reported else undefined(0, cell.rate.level, "t", "not reported")
+        yield Prediction(cell.name, source.name, clients, predicted, bound, cell.rate, untraced)

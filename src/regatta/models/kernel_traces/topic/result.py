@@ -38,7 +38,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class ObjectUse:
-    """Uses of a disk or a lock per transaction: number, ns from accept to finish, ns from request to accept."""
+    """Uses of an object per transaction: number, ns from accept to finish, ns from request to accept."""
 
     name: str
     #: `disk`, `lock` ...; "" if unknown
@@ -76,7 +76,8 @@ class TracedCell:
     response: Interval
     #: ns per transaction: `user`, `kernel`, `spin`, `disk`, `network`, `timer`, `interrupt`, `total`
     cpu: Mapping[str, Interval]
-    #: kind of object -> ns per transaction, such as `disk` and `lock`; waits of locks have the key `lock wait`
+    #: kind of object -> ns per transaction, such as `disk` and `lock`; waits of locks have the key `lock
+    #: wait`
     objects: Mapping[str, Interval]
     uses: tuple[ObjectUse, ...]
     phases: tuple[Phase, ...]
@@ -96,7 +97,7 @@ NO_PHASE = "none"
 
 @dataclass(frozen=True)
 class Prediction:
-    """Throughput of a cell, predicted from the demands of a traced cell that differs in the number of clients only."""
+    """Throughput of a cell, predicted from the demands of a traced cell with another number of clients."""
 
     of: str
     demands_of: str

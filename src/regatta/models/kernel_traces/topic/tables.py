@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from regatta.answers.kit.view import View
-from regatta.figures.section import Table
+from regatta.figures.section import Column, Table, table_of
 from regatta.figures.text import show_unit
-from regatta.models.kernel_traces.names import CAUSES
-from regatta.models.kernel_traces.topic.result import NO_PHASE, TIMES, Phase, Prediction, TracedCell, Tracing
+from regatta.models.kernel_traces.model import CAUSES
+from regatta.models.kernel_traces.topic.result import (
+    NO_PHASE,
+    TIMES,
+    ObjectUse,
+    Phase,
+    Prediction,
+    TracedCell,
+    Tracing,
+)
 from regatta.stats.estimate import Interval, undefined
 
 #: Wider tables do not fit on a page.
@@ -23,7 +32,9 @@ _INTERRUPTS = {"timer": "timer interrupts", "interrupt": "other interrupts"}
 _OTHER_ROWS = ("user", "kernel", "spin", "total")
 _NO_PHASE_HERE = "the program does not report this phase"
 
-_Row = tuple[str, Callable[[TracedCell], Interval], float]
+Item = TypeVar("Item")
+#: name of a quantity, its value of an object, and factor of its unit
+_Row = tuple[str, Callable[[Item], Interval], float]
 
 
 def number_text(estimate: Interval, factor: float = 1.0) -> str:
@@ -45,67 +56,61 @@ def tracing_tables(found: Tracing, view: View) -> list[Table]:
         return []
     return [
         _results(found.cells, view),
-        *_by_quantity("CPU and objects, µs per transaction", found.cells, _usage_rows(found.cells)),
+        *_by_cell("CPU and objects, µs per transaction", found.cells, _usage_rows(found.cells)),
         *_uses(found.cells),
         *(_phases(cell) for cell in found.cells if cell.phases),
-        *_by_quantity("Wake-ups and switches per transaction", found.cells, _wakeup_rows(found.cells)),
+        *_by_cell("Wake-ups and switches per transaction", found.cells, _wakeup_rows(found.cells)),
         *_predictions(found.predictions),
     ]
 
 
 def _predictions(found: Sequence[Prediction]) -> Iterator[Table]:
     """Yield the table of predicted throughputs, if there are any."""
-    if not found:
-        return
-    columns = (
-        "cell", "clients", "predicted", "bound", "measured, traced", "measured, untraced", "predicted / traced",
-        "demands of",
-    )  # fmt: skip
-    rows = [
-        (
-            one.of,
-            str(one.clients),
-            f"{one.predicted:,.0f}",
-            f"{one.bound:,.0f}",
-            number_text(one.traced),
-            number_text(one.untraced),
-            f"{one.predicted / one.traced.point:.2f}" if one.traced.point > 0 else "n.d.",
-            one.demands_of,
-        )
-        for one in found
+    columns: list[Column[Prediction]] = [
+        Column("cell", lambda one: one.of),
+        Column("clients", lambda one: str(one.clients), numeric=True),
+        Column("predicted", lambda one: f"{one.predicted:,.0f}", numeric=True),
+        Column("bound", lambda one: f"{one.bound:,.0f}", numeric=True),
+        Column("measured, traced", lambda one: number_text(one.traced), numeric=True),
+        Column("measured, untraced", lambda one: number_text(one.untraced), numeric=True),
+        Column("predicted / traced", _accuracy_text, numeric=True),
+        Column("demands of", lambda one: one.demands_of),
     ]
-    title = "Throughput per second, predicted by mean-value analysis"
-    yield Table(title, columns, rows, frozenset(range(1, len(columns) - 1)))
+    if found:
+        yield table_of("Throughput per second, predicted by mean-value analysis", found, columns)
+
+
+def _accuracy_text(one: Prediction) -> str:
+    return f"{one.predicted / one.traced.point:.2f}" if one.traced.point > 0 else "n.d."
 
 
 def _results(cells: Sequence[TracedCell], view: View) -> Table:
-    settings = list(dict.fromkeys(name for cell in cells for name in cell.settings))
-    metrics = {(cell.metric, cell.unit) for cell in cells}
-    same = len(metrics) == 1
+    settings = dict.fromkeys(name for cell in cells for name in cell.settings)
+    same = len({(cell.metric, cell.unit) for cell in cells}) == 1
     metric = _metric_text(cells[0]) if same else "metric"
-    columns = (
-        "host", "cell", *settings, "n", f"{metric}, untraced", f"{metric}, traced", "traced / untraced",
-        "transactions per second in the trace", "response time (µs)",
-    )  # fmt: skip
-    rows = [
-        (
-            view.host(cell.place.host),
-            _first_column(cell, same),
-            *(cell.settings.get(name, "") for name in settings),
-            str(cell.n),
-            number_text(cell.untraced),
-            number_text(cell.traced),
-            number_text(cell.overhead),
-            number_text(cell.rate),
-            number_text(cell.response, _US),
-        )
-        for cell in cells
+
+    def setting(name: str) -> Column[TracedCell]:
+        return Column(name, lambda cell: cell.settings.get(name, ""))
+
+    def number(title: str, of: Callable[[TracedCell], Interval], factor: float = 1.0) -> Column[TracedCell]:
+        return Column(title, lambda cell: number_text(of(cell), factor), numeric=True)
+
+    columns = [
+        Column[TracedCell]("host", lambda cell: view.host(cell.place.host)),
+        Column[TracedCell]("cell", lambda cell: _first_column(cell, same)),
+        *(setting(name) for name in settings),
+        Column[TracedCell]("n", lambda cell: str(cell.n), numeric=True),
+        number(f"{metric}, untraced", lambda cell: cell.untraced),
+        number(f"{metric}, traced", lambda cell: cell.traced),
+        number("traced / untraced", lambda cell: cell.overhead),
+        number("transactions per second in the trace", lambda cell: cell.rate),
+        number("response time (µs)", lambda cell: cell.response, _US),
     ]
-    return Table("Parameters and results", columns, rows, frozenset(range(2 + len(settings), len(columns))))
+    return table_of("Parameters and results", cells, columns)
 
 
 def _first_column(cell: TracedCell, same_metric: bool) -> str:
-    """Return the name of a cell unless the columns of its settings say it, with the metric if cells have several."""
+    """Return the name of a cell unless its settings say it, with the metric if cells have several."""
     said = {f"{name}={value}" for name, value in cell.settings.items()}
     name = "" if said.issuperset(cell.name.split()) else cell.name
     return name if same_metric else f"{name or cell.name}: {_metric_text(cell)}"
@@ -116,20 +121,21 @@ def _metric_text(cell: TracedCell) -> str:
     return f"{cell.metric} ({unit})" if unit else cell.metric
 
 
-def _by_quantity(title: str, cells: Sequence[TracedCell], rows: Sequence[_Row]) -> Iterator[Table]:
+def _by_cell(title: str, cells: Sequence[TracedCell], rows: Sequence[_Row[TracedCell]]) -> Iterator[Table]:
     """Yield tables with one row per quantity and one column per cell, a few cells at once."""
     for first in range(0, len(cells), _CELLS_AT_ONCE):
         some = cells[first : first + _CELLS_AT_ONCE]
         more = f", cells {first + 1} to {first + len(some)}" if len(cells) > _CELLS_AT_ONCE else ""
-        yield Table(
-            title + more,
-            ("", *(cell.name for cell in some)),
-            [(name, *(number_text(of(cell), factor) for cell in some)) for name, of, factor in rows],
-            frozenset(range(1, len(some) + 1)),
-        )
+        yield _by_quantity(title + more, [cell.name for cell in some], some, rows)
 
 
-def _usage_rows(cells: Sequence[TracedCell]) -> list[_Row]:
+def _by_quantity(title: str, names: Sequence[str], of: Sequence[Item], rows: Sequence[_Row[Item]]) -> Table:
+    """Return the table with one row per quantity, and one column per object, which has a name."""
+    texts = [(name, *(number_text(number(one), factor) for one in of)) for name, number, factor in rows]
+    return Table(title, ("", *names), texts, frozenset(range(1, len(names) + 1)))
+
+
+def _usage_rows(cells: Sequence[TracedCell]) -> list[_Row[TracedCell]]:
     def cpu(key: str) -> Callable[[TracedCell], Interval]:
         return lambda cell: cell.cpu.get(key, _zero(cell.cpu["total"]))
 
@@ -151,35 +157,35 @@ def _usage_rows(cells: Sequence[TracedCell]) -> list[_Row]:
 
 def _zero(like: Interval) -> Interval:
     """Return 0 for what did not occur in any window; undefined without transactions."""
-    return (
-        like
-        if math.isnan(like.point)
-        else undefined(like.n, like.level, like.method, "all values are 0", 0.0)
-    )
+    if math.isnan(like.point):
+        return like
+    return undefined(like.n, like.level, like.method, "all values are 0", 0.0)
 
 
 def _uses(cells: Sequence[TracedCell]) -> Iterator[Table]:
-    rows = [
-        (cell.name, use.name, use.kind, number_text(use.uses), number_text(use.used, _US), number_text(use.waited, _US))
-        for cell in cells
-        for use in cell.uses
-    ]  # fmt: skip
-    if rows:
-        columns = ("cell", "object", "kind", "uses", "used or held (µs)", "waited (µs)")
-        yield Table("Disks and locks per transaction", columns, rows, frozenset({3, 4, 5}))
+    columns: list[Column[tuple[TracedCell, ObjectUse]]] = [
+        Column("cell", lambda row: row[0].name),
+        Column("object", lambda row: row[1].name),
+        Column("kind", lambda row: row[1].kind),
+        Column("uses", lambda row: number_text(row[1].uses), numeric=True),
+        Column("used or held (µs)", lambda row: number_text(row[1].used, _US), numeric=True),
+        Column("waited (µs)", lambda row: number_text(row[1].waited, _US), numeric=True),
+    ]
+    if rows := [(cell, use) for cell in cells for use in cell.uses]:
+        yield table_of("Disks and locks per transaction", rows, columns)
 
 
 def _phases(cell: TracedCell) -> Table:
+    def time(key: str) -> Callable[[Phase], Interval]:
+        return lambda phase: phase.times[key]
+
     names = [phase.name if phase.name != NO_PHASE else "no phase" for phase in cell.phases]
-    rows = [("elapsed", *(number_text(phase.elapsed, _US) for phase in cell.phases))]
-    rows += [
-        (text, *(number_text(phase.times[key], _US) for phase in cell.phases)) for key, text in TIMES.items()
-    ]
-    title = f"Phases of {cell.name}, µs per transaction"
-    return Table(title, ("", *names), rows, frozenset(range(1, len(names) + 1)))
+    rows: list[_Row[Phase]] = [("elapsed", lambda phase: phase.elapsed, _US)]
+    rows += [(text, time(key), _US) for key, text in TIMES.items()]
+    return _by_quantity(f"Phases of {cell.name}, µs per transaction", names, cell.phases, rows)
 
 
-def _wakeup_rows(cells: Sequence[TracedCell]) -> list[_Row]:
+def _wakeup_rows(cells: Sequence[TracedCell]) -> list[_Row[TracedCell]]:
     def by(cause: str) -> Callable[[TracedCell], Interval]:
         return lambda cell: cell.wakeups[cause]
 

@@ -60,7 +60,7 @@ def _charts(found: Tracing) -> list[Group]:
 
 def _chart(cell: TracedCell, charts: Path, words: str) -> Group:
     from regatta.models.kernel_traces.topic.chart import LEGEND, draw, left_out_words
-    from regatta.models.kernel_traces.topic.kept import median_window
+    from regatta.models.kernel_traces.topic.window import median_window
 
     title = f"Time chart of the median transaction: {cell.name}"
     assert cell.recording is not None

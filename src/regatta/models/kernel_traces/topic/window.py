@@ -1,18 +1,22 @@
-"""The part of an event trace that a time chart shows: states of threads, CPUs, wake-ups, phases and transactions."""
+"""The part of an event trace that a time chart shows: states, CPUs, wake-ups, phases and transactions."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
+from regatta.figures.text import joined, show_quantity
 from regatta.host.errors import RegattaError
-from regatta.host.files import scratch_folder
+from regatta.host.files import parse_object, scratch_folder, write_object
+from regatta.host.values.events import TRACE_FILE
+from regatta.models.kernel_traces.importing import import_recording
 from regatta.models.kernel_traces.jobs import Transaction
 from regatta.models.kernel_traces.model import NONE, Kind, Trace
 from regatta.models.kernel_traces.text import connect, quoted
@@ -22,13 +26,15 @@ from regatta.models.kernel_traces.timeline import RUNNING, State, Timeline
 MOST_THREADS = 30
 #: Share of the response time of the median transaction that its window has on either side.
 ROOM = 0.1
+#: Version of kept windows.
+_VERSION = 1
 #: Length of the window of a trace without transactions.
 WITHOUT_NS = 10_000_000
 
 
 @dataclass(frozen=True)
 class Span:
-    """A thread in one state. `object`: what it waits for, or what interrupts it; `call`: the system call that it executes."""
+    """A thread in one state. `object`: what it waits for or is interrupted by; `call`: its system call."""
 
     begin_ns: int
     end_ns: int
@@ -40,7 +46,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a row: a phase of a thread, a transaction of a thread, a thread on a CPU, or an interrupt on a CPU.
+    """A part of a row: a phase or a transaction of a thread, or a thread or an interrupt on a CPU.
 
     `opens` and `closes`: whether it begins and ends inside the window.
     """
@@ -113,12 +119,9 @@ class Charted:
         self._scratch = scratch
         self._timeline = Timeline(trace, scratch)
 
-    def _done(self) -> list[Transaction]:
-        return [one for one in self._timeline.jobs.transactions if one.finish_ns is not None]
-
     def median(self) -> Transaction | None:
-        """Return the transaction with the median response time (of two, the faster); None if none finished in the trace."""
-        done = sorted(self._done(), key=_response_ns)
+        """Return the transaction with the median response time (of two, the faster); None: none finished."""
+        done = sorted(self._timeline.jobs.finished, key=lambda one: (one.response_ns or 0, one.accept_ns))
         return done[(len(done) - 1) // 2] if done else None
 
     def transaction(self, number: int) -> Transaction:
@@ -127,7 +130,7 @@ class Charted:
         Raises:
             RegattaError: none with this number finished in the trace.
         """
-        done = self._done()
+        done = self._timeline.jobs.finished
         for one in done:
             if one.request == number:
                 return one
@@ -142,8 +145,8 @@ class Charted:
     def around(self, one: Transaction | None) -> tuple[int, int]:
         """Return begin and end in ns of the window around a transaction.
 
-        It extends from accept to finish, with a tenth of that time on either side, within the trace. Without a transaction, it is
-        the first 10 ms of the trace.
+        It extends from accept to finish, with a tenth of that time on either side, within the trace. Without
+        a transaction, it is the first 10 ms of the trace.
         """
         facts = self._trace.facts
         if one is None or one.finish_ns is None:
@@ -164,10 +167,6 @@ class Charted:
             return _Reader(connection, self._trace, self._timeline, begin_ns, end_ns).read()
         finally:
             connection.close()
-
-
-def _response_ns(one: Transaction) -> tuple[int, int]:
-    return (one.finish_ns or 0) - (one.request_ns or one.accept_ns), one.accept_ns
 
 
 class _Reader:
@@ -219,7 +218,7 @@ class _Reader:
         return sorted(actor for (actor,) in found if self._t.kinds[actor] != "idle")
 
     def _rows(self, actors: Sequence[int]) -> dict[int, Row]:
-        servers = {one.actor for one in self._t.jobs.transactions}
+        servers = self._t.jobs.servers
         rows = {actor: Row(actor, self._name(actor), actor in servers) for actor in actors}
         columns: dict[int, list[tuple[int, ...]]] = defaultdict(list)
         for batch in self._t.window(actors, self._begin, self._end):
@@ -334,3 +333,73 @@ class _Reader:
         if parent >= 0 and self._t.names[parent] == "kernel":
             return own
         return f"{own} {self._tids[actor]}" if self._tids[actor] else own
+
+
+def transaction_words(one: Transaction | None) -> str:
+    """Return the transaction that a chart is about, with its response time; "" for none."""
+    if one is None or one.finish_ns is None:
+        return ""
+    return f"Transaction {one.request}, {show_quantity(one.finish_ns - one.accept_ns, 'ns')} from accept to finish"
+
+
+def median_window(recording: Path, charts: Path) -> tuple[Window, str]:
+    """Return the window of the median transaction of a recording, and a note about it.
+
+    Args:
+        recording: folder of the files of the recorder, in `kept/` of a host.
+        charts: folder that keeps windows; they are read again if the recording changes.
+
+    Raises:
+        RegattaError: the recording is damaged.
+        HostError: trace-cmd is missing.
+        OSError: the recording cannot be read.
+    """
+    changed_ns = (recording / TRACE_FILE).stat().st_mtime_ns
+    path = charts / recording.parent.parent.name / f"{recording.name}.json"
+    known = _read_kept(path, changed_ns)
+    if known is not None:
+        return known
+    with scratch_folder("regatta-chart-") as scratch:
+        trace = import_recording(recording, scratch / "trace")
+        with opened(trace) as charted:
+            one = charted.median()
+            window = charted.window(*charted.around(one))
+        note = joined(transaction_words(one), *trace.facts.remarks)
+    # The chart does not depend on it, and the folder can be write-protected.
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_object(
+            path, {"version": _VERSION, "changed_ns": changed_ns, "note": note, "window": asdict(window)}
+        )
+    return window, note
+
+
+def _read_kept(path: Path, changed_ns: int) -> tuple[Window, str] | None:
+    try:
+        told = parse_object(path)
+        if (told["version"], told["changed_ns"]) != (_VERSION, changed_ns):
+            return None
+        return _window_of(told["window"]), str(told["note"])
+    except Exception:
+        # A cache: the recording is read again.
+        return None
+
+
+def _window_of(told: Mapping[str, Any]) -> Window:
+    def parts(many: list[dict[str, Any]]) -> list[Part]:
+        return [Part(**one) for one in many]
+
+    def row(of: dict[str, Any]) -> Row:
+        spans = [Span(**{**span, "state": State(span["state"])}) for span in of["spans"]]
+        parts_of = {name: parts(of[name]) for name in ("phases", "transactions")}
+        return Row(**{**of, "spans": spans, **parts_of})
+
+    made = {
+        "rows": [row(one) for one in told["rows"]],
+        "wakeups": [Wakeup(**one) for one in told["wakeups"]],
+        **{
+            name: {int(cpu): parts(many) for cpu, many in told[name].items()}
+            for name in ("cpus", "interrupts")
+        },
+    }
+    return Window(**{**told, **made})

@@ -309,7 +309,7 @@ def test_a_recording_that_cannot_be_read_leaves_a_note(
         asked.append(recording)
         raise HostError("trace-cmd", "a program", "none", "install it")
 
-    monkeypatch.setattr("regatta.models.kernel_traces.topic.kept.import_recording", refuse)
+    monkeypatch.setattr("regatta.models.kernel_traces.topic.window.import_recording", refuse)
     found = section(answer_experiment(folder))
     # the recording of the median response time
     assert [one.name for one in asked] == [f"{by_round[1]['invocation_id']}-a0"]

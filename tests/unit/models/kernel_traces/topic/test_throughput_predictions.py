@@ -11,7 +11,7 @@ import pytest
 from helpers.synthetic_journal import native, record, write_experiment
 from regatta.answers.report.answer import answer_experiment
 from regatta.models.kernel_traces.record_measures import UNREADABLE
-from regatta.models.kernel_traces.topic.model import predictions
+from regatta.models.kernel_traces.topic.compute import predictions
 from regatta.models.kernel_traces.topic.result import TracedCell
 from regatta.models.kernel_traces.topic.topic import EVENTS
 

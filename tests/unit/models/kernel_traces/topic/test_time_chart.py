@@ -13,8 +13,7 @@ from regatta.host.errors import RegattaError
 from regatta.models.kernel_traces.model import Facts, Kind, Trace
 from regatta.models.kernel_traces.timeline import State
 from regatta.models.kernel_traces.topic.chart import STATES, draw, write_chart
-from regatta.models.kernel_traces.topic.kept import median_window
-from regatta.models.kernel_traces.topic.window import MOST_THREADS, Wakeup, Window, opened
+from regatta.models.kernel_traces.topic.window import MOST_THREADS, Wakeup, Window, median_window, opened
 
 PROCESS, FIRST, SECOND, CLIENT, IDLE, NETWORK, READ, CONNECTION, PREPARE, ANSWER = range(10)
 OBJECTS: list[dict[str, Any]] = [
@@ -211,7 +210,7 @@ def test_the_window_of_a_recording_is_read_once(
         imported.append(source)
         return trace
 
-    monkeypatch.setattr("regatta.models.kernel_traces.topic.kept.import_recording", fake)
+    monkeypatch.setattr("regatta.models.kernel_traces.topic.window.import_recording", fake)
     first: tuple[Window, str] = median_window(recording, tmp_path / "charts")
     assert median_window(recording, tmp_path / "charts") == first
     assert imported == [recording]
