@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -44,7 +44,7 @@ def trace_events(
     source: Path | None,
     pid: int | None,
     record_into: Path | None,
-    **options: object,
+    **options: Any,
 ) -> None:
     """Record the events of this host while COMMAND runs, and measure where time goes.
 
@@ -72,41 +72,29 @@ def trace_events(
             if record_into is not None:
                 return
         assert recording is not None
-        output = options["output"]
-        trace = _trace(recording, output if isinstance(output, Path) else None, scratch / "trace")
-        perfetto = options["perfetto"]
-        if isinstance(perfetto, Path):
+        trace = _trace(recording, options["output"], scratch / "trace")
+        if options["perfetto"] is not None:
             from regatta.models.kernel_traces.perfetto import export_perfetto
 
-            export_perfetto(trace, perfetto)
-        transactions = options["transactions"]
-        if isinstance(transactions, Path):
+            export_perfetto(trace, options["perfetto"])
+        if options["transactions"] is not None:
             import pyarrow.parquet as pq
 
             from regatta.models.kernel_traces.transactions import transaction_table
 
-            with written(transactions) as file:
+            with written(options["transactions"]) as file:
                 pq.write_table(transaction_table(trace), file)
-        chart = options["chart"]
-        if isinstance(chart, Path):
-            _write_chart(trace, chart, options)
-        clients = options["clients"]
-        first = _task_name(command)
-        _show(trace, first, pairs, bool(options["as_json"]), clients if isinstance(clients, int) else None)
+        if options["chart"] is not None:
+            from regatta.models.kernel_traces.topic.chart import write_chart
+
+            begin_ns, end_ns = (
+                (round(1e6 * ms) for ms in options["window"]) if options["window"] else (None, None)
+            )
+            write_chart(trace, options["chart"], begin_ns, end_ns, options["transaction"])
+        _show(trace, _task_name(command), pairs, options["as_json"], options["clients"])
 
 
-def _write_chart(trace: Trace, path: Path, options: dict[str, object]) -> None:
-    from regatta.models.kernel_traces.topic.chart import write_chart
-
-    number, window = options["transaction"], options["window"]
-    if isinstance(window, tuple):
-        begin_ns, end_ns = (round(1e6 * at) for at in window)
-        write_chart(trace, path, begin_ns, end_ns)
-    else:
-        write_chart(trace, path, transaction=number if isinstance(number, int) else None)
-
-
-def _events(options: dict[str, object], pid: int | None) -> Events:
+def _events(options: dict[str, Any], pid: int | None) -> Events:
     """Return the recording of the modifier, with the options."""
     from dataclasses import replace
 
@@ -119,39 +107,31 @@ def _events(options: dict[str, object], pid: int | None) -> Events:
     modifiers = read_registries(find_home(), problems).modifiers
     if problems:
         raise SpecError(problems)
-    name = str(options["modifier"])
+    name = options["modifier"]
     recordings = {key: modifier.events for key, modifier in modifiers.items() if modifier.events is not None}
     if name not in recordings:
         raise SpecError([unknown("--modifier", "a modifier with `events`", name, recordings)])
     given = {key: options[key] for key in ("after_s", "for_s", "buffer_mib") if options[key] is not None}
-    return replace(recordings[name], **({"after_s": 0.0} if pid is not None else {}), **given)  # type: ignore[arg-type]
+    if pid is not None:
+        given.setdefault("after_s", 0.0)
+    return replace(recordings[name], **given)
 
 
-def _record(
-    command: tuple[str, ...], pid: int | None, folder: Path, options: dict[str, object]
-) -> Pairs | None:
+def _record(command: tuple[str, ...], pid: int | None, folder: Path, options: dict[str, Any]) -> Pairs | None:
     import sys
 
     from regatta.models.system_calls.event_tracer import record_command, record_process
 
     events = _events(options, pid)
     if pid is not None:
-        ready = options["ready"]
-        record_process(pid, events, folder, ready if isinstance(ready, Path) else None)
+        record_process(pid, events, folder, options["ready"])
         return None
     words = [sys.executable, "-m", "regatta", "trace", "events", "--pid", "{pid}", "--ready", "{ready}"]
-    words += [
-        "--modifier",
-        str(options["modifier"]),
-        "--for",
-        str(events.for_s),
-        "--buffer",
-        str(events.buffer_mib),
-        *(["--after", str(events.after_s)] if options["after_s"] is not None else []),
-    ]
-    pairs = options["pairs"]
-    assert isinstance(pairs, int)
-    return record_command(command, events, folder, pairs, words)
+    given = {"modifier": options["modifier"], "for": events.for_s, "buffer": events.buffer_mib}
+    if options["after_s"] is not None:
+        given["after"] = events.after_s
+    words += [word for name, value in given.items() for word in (f"--{name}", str(value))]
+    return record_command(command, events, folder, options["pairs"], words)
 
 
 def _trace(source: Path, wanted: Path | None, scratch: Path) -> Trace:

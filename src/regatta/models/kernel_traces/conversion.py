@@ -36,9 +36,12 @@ _SOFT = {
     "TIMER": "timer",
     "HRTIMER": "timer",
 }
-#: part of the name of a device's interrupt -> kind of object
-_HARD = {"net": "network", "eth": "network", "eno": "network", "enp": "network", "wlan": "network", "mlx": "network",
-         "-input": "network", "-output": "network", "nvme": "disk", "ahci": "disk", "scsi": "disk", "req": "disk", "blk": "disk", "timer": "timer"}  # fmt: skip
+#: kind of object -> parts of the names of its interrupts
+_HARD = {
+    "network": ("net", "eth", "eno", "enp", "wlan", "mlx", "-input", "-output"),
+    "disk": ("nvme", "ahci", "scsi", "req", "blk"),
+    "timer": ("timer",),
+}
 #: instead of a number: the first argument of the probed function
 _BY_ARGUMENT = -2
 #: bits of a time in a key of thread and time: threads have at most 22
@@ -290,7 +293,8 @@ class Conversion:
             text = self._names[at]
             if what == 7:
                 return self._object(_SOFT.get(text, "interrupt"), f"softirq {text}")
-            kind = next((kind for part, kind in _HARD.items() if part in text), "interrupt")
+            kinds = (kind for kind, parts in _HARD.items() if any(part in text for part in parts))
+            kind = next(kinds, "interrupt")
             return self._object(kind, f"irq {text}")
 
         return self._by_value(code * (1 << 40) + name, begins, make)

@@ -118,10 +118,10 @@ class CriticalPaths:
         """
         all_ones = self._segments.jobs.transactions
         if not 0 <= transaction < len(all_ones) or all_ones[transaction].finish_ns is None:
+            got = f"{len(all_ones)} transactions"
             raise RegattaError(
-                f"transaction {transaction}", "a finished transaction", f"{len(all_ones)} transactions",
-                "choose another one",
-            )  # fmt: skip
+                f"transaction {transaction}", "a finished transaction", got, "choose another one"
+            )
         stretches = array("q")
         self._walk(all_ones[transaction], stretches)
         pieces = self._pieces(np.frombuffer(stretches, np.int64).reshape(-1, 4)[::-1])

@@ -81,17 +81,12 @@ def demands_of(measures: Measures) -> Demands:
     rows = [
         (CPU, cpu / n, max(1, len(used)), False),
         *((cpu, ns / n, 1, False) for cpu, ns in measures.cpus.items() if cpu not in used),
-        *(
-            (
-                f"{usage.kind} {usage.name}" if usage.name in (CPU, *measures.cpus) else usage.name,
-                usage.busy_ns / n,
-                1,
-                usage.kind == "lock",
-            )
-            for usage in sorted(measures.usages.values(), key=lambda usage: (usage.kind != "lock", usage.name))
-            if usage.kind in ("lock", "disk")
-        ),
-    ]  # fmt: skip
+    ]
+    taken = (CPU, *measures.cpus)
+    for usage in sorted(measures.usages.values(), key=lambda usage: (usage.kind != "lock", usage.name)):
+        if usage.kind in ("lock", "disk"):
+            name = f"{usage.kind} {usage.name}" if usage.name in taken else usage.name
+            rows.append((name, usage.busy_ns / n, 1, usage.kind == "lock"))
     rows = [row for row in rows if row[1] > 0]
     if not rows:
         raise RegattaError(

@@ -15,10 +15,8 @@ from regatta.models.kernel_traces.jobs import Jobs, Use
 from regatta.models.kernel_traces.model import CAUSES, NONE, Kind, Trace
 from regatta.models.kernel_traces.timeline import BATCH, RUNNING, Batch, State, Timeline
 
-_CAUSE_OF = {
-    "lock": "lock", "disk": "disk", "network": "network", "timer": "timer", "interrupt": "interrupt",
-    "thread": "process", "process": "process", "idle": "interrupt",
-}  # fmt: skip
+#: kind of the object that ended a sleep -> cause
+_CAUSE_OF = {**{cause: cause for cause in CAUSES}, "thread": "process", "idle": "interrupt"}
 #: sources of interrupts, by the kind of their object
 INTERRUPTS = ("disk", "network", "timer", "interrupt")
 NO_PHASE = "none"

@@ -57,7 +57,8 @@ def _times_table(
 ) -> Table:
     """Return the times and the numbers of events of some threads, per transaction or second."""
     texts = [(name, *(show_brief(value) for value in _values(times, unit_ns, per))) for name, times in rows]
-    return Table(title, (first, *_TIMES), texts, frozenset(range(1, len(_TIMES) + 1)))
+    columns = (first, *_TIMES)
+    return Table(title, columns, texts, frozenset(at for at, name in enumerate(columns) if name != first))
 
 
 def _values(times: Times, unit_ns: float, per: float) -> list[float]:

@@ -186,8 +186,10 @@ def _events_of_lines(connection: duckdb.DuckDBPyConnection, path: Path) -> Read:
     )
     connection.execute(f"create table parsed as {_PARSED}")
     connection.execute("drop table found")
-    connection.execute("create table names as select row_number() over (order by name) - 1 as id, name from"
-                       " (select distinct name from parsed)")  # fmt: skip
+    connection.execute(
+        "create table names as select row_number() over (order by name) - 1 as id, name"
+        " from (select distinct name from parsed)"
+    )
     connection.execute(
         "create table raw as select n, time_ns, cpu, tid, code, coalesce(try_cast(a as bigint), 0) as a,"
         " case code when 1 then (case b when 'R' then 0 when 'D' then 2 when 'X' then 3 when 'Z' then 3 else 1 end)"

@@ -98,16 +98,8 @@ class Timeline:
         self._kernel_lock = np.array([*(name == KERNEL_LOCKS for name in self.names), False])
         #: whether the transactions are those of other processes than the measured command
         self.of_others = False
-        self._connection = self._connect()
+        self._connection = connect_events(trace, scratch)
         self.jobs: Jobs = self._jobs()
-
-    def _connect(self) -> duckdb.DuckDBPyConnection:
-        connection = connect(self._scratch)
-        with foreign(self.trace.events, "the events of a recording", "record them again"):
-            connection.execute(
-                f"create view events as select *, file_row_number as n from read_parquet({quoted(self.trace.events)}, file_row_number=true)"
-            )
-        return connection
 
     def _jobs(self) -> Jobs:
         wanted = [at for at, kind in enumerate(self.kinds) if kind in WORKING + USED]
@@ -155,7 +147,7 @@ class Timeline:
         Of the events before the window, only those are read that decide the states in it. Segments before the
         window are therefore wrong, and left out.
         """
-        connection = self._connect()
+        connection = connect_events(self.trace, self._scratch)
         try:
             often = [at for at, kind in enumerate(self.kinds) if kind in ("system-call", "function")]
             calls = [at for at in often if self.kinds[at] == "system-call"]
@@ -193,6 +185,17 @@ class Timeline:
         for rows in reader:
             yield from states.convert(rows)
         yield from states.finish()
+
+
+def connect_events(trace: Trace, scratch: Path) -> duckdb.DuckDBPyConnection:
+    """Return a database with the view `events`, in which `n` numbers the rows; `scratch`: folder to spill into."""
+    connection = connect(scratch)
+    with foreign(trace.events, "the events of a recording", "record them again"):
+        connection.execute(
+            "create view events as select *, file_row_number as n"
+            f" from read_parquet({quoted(trace.events)}, file_row_number=true)"
+        )
+    return connection
 
 
 def _add_ids(connection: duckdb.DuckDBPyConnection, **tables: Sequence[int]) -> None:

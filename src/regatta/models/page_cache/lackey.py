@@ -34,7 +34,14 @@ _NOTE = re.compile(rb"(==|--|\*\*)\d+\1|SYSCALL\[| *-->")
 
 def lackey_arguments(port: int, command: Sequence[str]) -> list[str]:
     """Return the arguments of valgrind, without its name, that send references to a port of this host."""
-    options = ("--tool=lackey", "--trace-mem=yes", "--trace-syscalls=yes", "--trace-children=yes", "--vgdb=no", "--child-silent-after-fork=yes")  # fmt: skip
+    options = [
+        "--tool=lackey",
+        "--trace-mem=yes",
+        "--trace-syscalls=yes",
+        "--trace-children=yes",
+        "--vgdb=no",
+        "--child-silent-after-fork=yes",
+    ]
     return ["--command-line-only=yes", *options, f"--log-socket=127.0.0.1:{port}", "--", *command]
 
 

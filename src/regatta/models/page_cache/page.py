@@ -20,15 +20,25 @@ from regatta.models.page_cache.mapped_cache import MapCounts
 _POINTS = 60
 _MIB = 1 << 20
 WORDS = (
-    "lru: pages that the least recently used order reads again, without read-ahead. linux: pages that the lists of Linux "
-    "read again, with read-ahead; major faults wait for the disk. First touches of files are read once with every size, "
-    "and are in neither."
+    "lru: pages that the least recently used order reads again, without read-ahead. linux: pages that the lists "
+    "of Linux read again, with read-ahead; major faults wait for the disk. First touches of files are read once "
+    "with every size, and are in neither."
 )
 #: counts of operations, not of pages
-_OPERATIONS = (
-    "opens_cold", "opens_warm", "opens_failed", "creates", "stats_cold", "stats_warm", "stats_failed", "unlinks", "renames",
-    "truncates", "syncs", "closes",
-)  # fmt: skip
+_OPERATIONS = [
+    "opens_cold",
+    "opens_warm",
+    "opens_failed",
+    "creates",
+    "stats_cold",
+    "stats_warm",
+    "stats_failed",
+    "unlinks",
+    "renames",
+    "truncates",
+    "syncs",
+    "closes",
+]
 
 
 def mib_of(pages: int) -> float:

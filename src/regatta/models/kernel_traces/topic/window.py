@@ -19,8 +19,7 @@ from regatta.host.values.events import TRACE_FILE
 from regatta.models.kernel_traces.importing import import_recording
 from regatta.models.kernel_traces.jobs import Transaction
 from regatta.models.kernel_traces.model import NONE, Kind, Trace
-from regatta.models.kernel_traces.text import connect, quoted
-from regatta.models.kernel_traces.timeline import RUNNING, State, Timeline
+from regatta.models.kernel_traces.timeline import RUNNING, State, Timeline, connect_events
 
 #: A chart with more rows is not readable.
 MOST_THREADS = 30
@@ -162,7 +161,7 @@ class Charted:
         Args:
             begin_ns, end_ns: on the clock of the trace.
         """
-        connection = connect(self._scratch)
+        connection = connect_events(self._trace, self._scratch)
         try:
             return _Reader(connection, self._trace, self._timeline, begin_ns, end_ns).read()
         finally:
@@ -182,10 +181,6 @@ class _Reader:
         self._begin, self._end = begin_ns, end_ns
         self._connection = connection
         self._tids: list[int] = trace.read_objects().column("tid").to_pylist()
-        connection.execute(
-            "create view events as select *, file_row_number as n"
-            f" from read_parquet({quoted(trace.events)}, file_row_number=true)"
-        )
 
     def read(self) -> Window:
         shown = [row for row in self._rows(self._active()).values() if row.spans]
