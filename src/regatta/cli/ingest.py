@@ -243,14 +243,14 @@ def _attempt(options: _Options, client: Client) -> AbstractContextManager[None]:
     """Guard sending after each segment against repeated waits for an unresponsive database."""
     if not options.short or options.hosts is None:
         return nullcontext()
-    from regatta.influx.attempts import attempt
+    from regatta.influx.live import attempt
 
     return attempt(options.folder, options.hosts[0], client.settings.url, client.settings.identity)
 
 
 def _send(work: Ingest, hosts: list[str] | None) -> None:
     """Send new points of these hosts, or of all, and the events."""
-    from regatta.influx.attempts import forget_attempts
+    from regatta.influx.live import forget_attempts
 
     hosts = work.hosts() if hosts is None else hosts
     for host in hosts:

@@ -6,8 +6,7 @@ points.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,43 +32,42 @@ from regatta.answers.topics.platforms.compute import (
 from regatta.answers.topics.platforms.topic import PLATFORMS
 from regatta.answers.topics.runtimes.topic import RUNTIMES
 from regatta.host.values.benchmark_label import parts_of_label
-from regatta.host.values.cell import NO_MODIFIERS, cell_label, heap_text
-from regatta.host.values.experiment import Heap, Scalar
-from regatta.influx.points import ESTIMATE, TAGS, VECTOR, Point, apart, make_point
-from regatta.influx.short_labels import configuration_text, differing, parameters_of, places, setting_text
-from regatta.influx.vector_labels import labelled_vectors
-from regatta.stats.estimate import DISTURBED, Interval, is_disturbed, undefined
+from regatta.host.values.cell import NO_MODIFIERS, cell_label
+from regatta.host.values.experiment import Heap
+from regatta.influx.points import (
+    DRIFT,
+    MEAN,
+    OVERHEAD,
+    PAIR,
+    PLATFORM,
+    PLATFORM_DRIFT,
+    RANK,
+    RATIO,
+    RUNTIME,
+    SIMILAR_BENCHMARKS,
+    SIMILAR_HOSTS,
+    SYSTEM,
+    VECTOR,
+    Point,
+    apart,
+    estimate_point,
+    interval_fields,
+    make_point,
+)  # fmt: skip
+from regatta.influx.short_labels import labelled_estimates, labelled_vectors
+from regatta.stats.estimate import Interval, undefined
 from regatta.store.columns import canonical_json
 
-#: kinds of estimates
-MEAN, RATIO, RUNTIME, OVERHEAD, DRIFT = "mean", "ratio", "runtime", "overhead", "drift"
-#: kinds of ratios of platforms: for exactly these hosts and benchmarks, for similar hosts, and for similar benchmarks
-PLATFORM, SIMILAR_HOSTS, SIMILAR_BENCHMARKS = "platform", "platform-hosts", "platform-benchmarks"
-#: kind: change of a platform's values during its measurement
-PLATFORM_DRIFT = "platform-drift"
-#: ends of kinds: all pairs (`platform-pair`), and each alternative relative to the best (`platform-rank`)
-PAIR, RANK = "pair", "rank"
-#: kinds that depend on the set of alternatives: later answers can have others
-OF_SETS = [f"{kind}-{end}" for kind in ("platform", "suite") for end in (PAIR, RANK)]
 #: Pairs of more alternatives are not written: the number of series would grow with the square of that of hosts.
 _MOST_PAIRED = 10
 #: the reference of an overhead, of a drift and of a rank
 DISTILLED, ITSELF, BEST = "distilled", "itself", "best"
 #: metric: the share of false alarms among the short intervals of an A/A test
 FALSE_ALARMS = "false_alarms"
-#: kind of a vector that holds the cost of each primitive on a system
-SYSTEM = "system"
-#: kinds of an application vector and of a prediction (`regatta predict --ingest`)
-APPLICATION, PREDICTION = "application", "prediction"
 #: the suites that measure primitives, and the size that is not shown
 _PRIMITIVES, _USUAL_SIZE = ("lm", "micro"), "default"
 #: the parameter that names a primitive, in suites whose benchmarks measure several
 _OPERATION = {"micro": "operation"}
-_NUMBER = re.compile(r"\d+(\.\d+)?")
-#: the field `setting` of an estimate without parameters
-NO_SETTING = "none"
-#: tags of a configuration and its heap, in the order in which they are shown
-_CONFIGURATION = ("runtime", "collector", "modifiers", "heap")
 
 
 def estimate_points(answer: Answer, as_of_ns: int) -> Iterator[Point]:
@@ -79,7 +77,7 @@ def estimate_points(answer: Answer, as_of_ns: int) -> Iterator[Point]:
         answer: answer of one experiment.
         as_of_ns: start of its newest record, UTC.
     """
-    return apart(_labelled(_estimates(answer, as_of_ns)))
+    return apart(labelled_estimates(_estimates(answer, as_of_ns)))
 
 
 def _estimates(answer: Answer, time_ns: int) -> Iterator[Point]:
@@ -90,13 +88,14 @@ def _estimates(answer: Answer, time_ns: int) -> Iterator[Point]:
     make = _Maker(answer, time_ns)
     yield from map(make.mean, answer.cells)
     for comparison in answer.comparisons:
-        yield make.ratio(comparison, cells[comparison.place.host, comparison.a])
+        of = cells[comparison.place.host, comparison.a]
+        yield make.ratio(comparison, of.better, of.place)
     for comparison in RUNTIMES.of(answer):
         alternative, base = (cells[comparison.place.host, one] for one in (comparison.a, comparison.b))
-        yield make.ratio(comparison, alternative, (RUNTIME, base.place.runtime))
+        yield make.ratio(comparison, alternative.better, alternative.place, (RUNTIME, base.place.runtime))
     over = HOSTS.of(answer)
     if len(over.hosts) > 1:
-        yield from map(make.ratio_over_hosts, over.comparisons)
+        yield from (make.ratio(one, one.better, one.place) for one in over.comparisons)
     yield from make.platforms(PLATFORMS.of(answer))
     for topic in TOPICS:
         for standings in topic.standings(topic.of(answer), answer) if topic.standings else ():
@@ -108,51 +107,6 @@ def _estimates(answer: Answer, time_ns: int) -> Iterator[Point]:
         yield from make.drifts(gate)
 
 
-def _labelled(points: Iterable[Point]) -> list[Point]:
-    """Add short names and places to estimates. They depend on the differences between all estimates of the answer."""
-    points = list(points)
-    tags = [dict(zip(TAGS[ESTIMATE], point.tags, strict=True)) for point in points]
-    parts = [{name: one[name] for name in _CONFIGURATION} for one in tags]
-    shown = differing([part for part, point in zip(parts, points, strict=True) if _is_mean(point)])
-    parameters = [parameters_of(one["parameters"]) for one in tags]
-    of_series: dict[tuple[str, str], list[Mapping[str, Scalar]]] = {}
-    for one, own in zip(tags, parameters, strict=True):
-        of_series.setdefault((one["benchmark"], one["metric"]), []).append(own)
-    place = places(
-        (point.tags, (one["benchmark"], one["metric"], one["heap"], *part.values(), one["parameters"]))
-        for point, one, part in zip(points, tags, parts, strict=True)
-    )
-    return [
-        replace(
-            point,
-            fields={
-                **point.fields,
-                "short": _marked(
-                    configuration_text(
-                        {name: text for name, text in part.items() if text != NO_MODIFIERS}, shown
-                    ),
-                    point,
-                ),
-                "setting": setting_text(own, differing(of_series[one["benchmark"], one["metric"]]) or None)
-                or NO_SETTING,
-                "place": place[point.tags],
-                **_first_number(one["benchmark"]),
-            },
-        )
-        for point, one, part, own in zip(points, tags, parts, parameters, strict=True)
-    ]
-
-
-def _first_number(label: str) -> dict[str, float]:
-    """Return the field `number`: the first number among the choices in the label of a benchmark."""
-    numbers = [text for text in parts_of_label(label).chosen.values() if _NUMBER.fullmatch(text)]
-    return {"number": float(numbers[0])} if numbers else {}
-
-
-def _is_mean(point: Point) -> bool:
-    return point.tags[TAGS[ESTIMATE].index("kind")] == MEAN
-
-
 class _Maker:
     """Makes the points of one answer at one time."""
 
@@ -161,64 +115,36 @@ class _Maker:
         self._time_ns = time_ns
 
     def _point(
-        self,
-        place: Place,
-        series: tuple[str, str, Mapping[str, Any]],
-        kind: tuple[str, str],
-        estimate: Interval,
-        **more: Any,
-    ) -> Point:
-        metric, unit, parameters = series
-        tags = (
-            self._answer.experiment, place.host, place.platform, place.benchmark, place.runtime, place.collector,
-            place.modifiers, heap_text(place.heap.factor, place.heap.mib), metric, unit, canonical_json(dict(parameters)), *kind,
-        )  # fmt: skip
-        fields = {
-            "theta_percent": self._answer.theta_percent, "heap_factor": place.heap.factor,
-            "heap_mib": place.heap.mib,
-            **_interval(estimate), **more,
-        }  # fmt: skip
-        return make_point(ESTIMATE, tags, fields, self._time_ns)
+        self, place: Place, metric: str, kind: tuple[str, str], estimate: Interval,
+        parameters: Mapping[str, Any] | None = None, unit: str = "ratio", **more: Any,
+    ) -> Point:  # fmt: skip
+        more["theta_percent"] = self._answer.theta_percent
+        series = (metric, unit, parameters or {})
+        return estimate_point(self._answer.experiment, place, series, kind, estimate, self._time_ns, **more)
 
     def mean(self, cell: CellAnswer) -> Point:
         """Return the mean of a series."""
         return self._point(
-            cell.place,
-            (cell.metric, cell.unit, cell.parameters),
-            (MEAN, ""),
-            cell.estimate,
-            better=cell.better,
+            cell.place, cell.metric, (MEAN, ""), cell.estimate, cell.parameters, cell.unit, better=cell.better,
             label=_label(cell.place),
-        )
+        )  # fmt: skip
 
-    def ratio(self, comparison: Comparison, of: CellAnswer, kind: tuple[str, str] | None = None) -> Point:
-        """Return the ratio of an alternative to its baseline. `kind`: the tags `kind` and `baseline`, if not `ratio`."""
-        kind = kind or (RATIO, comparison.b_name)
-        return self._point(
-            comparison.place,
-            (comparison.metric, "ratio", comparison.parameters),
-            kind,
-            comparison.ratio,
-            better=of.better,
-            **vars(comparison.verdict),
-            label=f"{_label(of.place)} / {kind[1]}",
-            p=comparison.p,
-            p_holm=comparison.p_holm,
-        )
+    def ratio(
+        self, of: Comparison | HostComparison, better: str, named: Place, kind: tuple[str, str] | None = None
+    ) -> Point:
+        """Return the ratio of an alternative to its baseline, on one host or over all hosts of a platform.
 
-    def ratio_over_hosts(self, comparison: HostComparison) -> Point:
-        """Return the ratio over all hosts of a platform."""
+        Args:
+            of: the comparison.
+            better: direction of the metric.
+            named: place of the alternative, for the label.
+            kind: the tags `kind` and `baseline`, if not `ratio`.
+        """
+        kind = kind or (RATIO, of.b_name)
         return self._point(
-            comparison.place,
-            (comparison.metric, "ratio", comparison.parameters),
-            (RATIO, comparison.b_name),
-            comparison.ratio,
-            better=comparison.better,
-            **vars(comparison.verdict),
-            label=f"{_label(comparison.place)} / {comparison.b_name}",
-            p=comparison.p,
-            p_holm=comparison.p_holm,
-        )
+            of.place, of.metric, kind, of.ratio, of.parameters, better=better, **vars(of.verdict),
+            label=f"{_label(named)} / {kind[1]}", p=of.p, p_holm=of.p_holm,
+        )  # fmt: skip
 
     def platforms(self, found: Platforms) -> Iterator[Point]:
         """Yield ratios of platforms (or hosts), their means over benchmarks, and the drift of each."""
@@ -232,17 +158,12 @@ class _Maker:
         for ranking in rankings(found.means):
             yield from self._ranking(found, ranking)
         for times in found.times:
+            nowhere = Place("", "", "", "", "", "", Heap())
             yield self._point(
-                place_on(
-                    found.by, times.platform, Place("", "", "", "", "", "", Heap()), self._answer.platforms
-                ),
-                ("", "ratio", {}),
-                (PLATFORM_DRIFT, ITSELF),
-                times.drift,
-                alternative=times.platform,
-                first_utc_ns=times.first_utc_ns,
-                last_utc_ns=times.last_utc_ns,
-            )
+                place_on(found.by, times.platform, nowhere, self._answer.platforms),
+                "", (PLATFORM_DRIFT, ITSELF), times.drift, alternative=times.platform,
+                first_utc_ns=times.first_utc_ns, last_utc_ns=times.last_utc_ns,
+            )  # fmt: skip
 
     def _ranking(
         self, found: Platforms, ranking: Sequence[tuple[int, PlatformMean | None]]
@@ -271,8 +192,8 @@ class _Maker:
     ) -> Point:
         """Return a ratio of platforms; one of a mean over benchmarks has no benchmark."""
         place = place_on(found.by, of.a, of.place, self._answer.platforms)
-        series = (of.metric, "ratio", of.parameters)
-        return self._point(place, series, (kind, of.b), ratio, alternative=of.a, better=of.better, **more)
+        more |= {"alternative": of.a, "better": of.better}
+        return self._point(place, of.metric, (kind, of.b), ratio, of.parameters, **more)
 
     def ranks(self, of: Standings) -> Iterator[Point]:
         """Yield each alternative relative to the best one, the best first: dashboards keep this order."""
@@ -287,10 +208,8 @@ class _Maker:
                 pair = pair_of(of.pairs, name, best)
                 ratio, p = pair.ratio, pair.p
             leader = ("yes" if name in of.leaders else "no") if of.leaders else None
-            series = (of.metric, "ratio", of.parameters)
-            yield self._point(
-                place, series, kind, ratio, alternative=name, better=of.better, rank=rank, leader=leader, p=p,
-            )  # fmt: skip
+            more: dict[str, Any] = {"alternative": name, "better": of.better, "rank": rank, "p": p}
+            yield self._point(place, of.metric, kind, ratio, of.parameters, leader=leader, **more)
 
     def pairs(self, of: Standings) -> Iterator[Point]:
         """Yield all pairs, in the order of the plan: a series does not depend on which one is better."""
@@ -298,45 +217,27 @@ class _Maker:
             return
         for pair in of.pairs:
             kind = (f"{of.kind}-{PAIR}", pair.b_name)
-            series = (of.metric, "ratio", of.parameters)
-            yield self._point(
-                of.places[pair.a_name], series, kind, pair.ratio, alternative=pair.a_name, better=of.better, p=pair.p,
-                label=f"{pair.a_name} / {pair.b_name}", **vars(pair.verdict),
-            )  # fmt: skip
+            more: dict[str, Any] = {"alternative": pair.a_name, "better": of.better, **vars(pair.verdict)}
+            more |= {"p": pair.p, "label": f"{pair.a_name} / {pair.b_name}"}
+            yield self._point(of.places[pair.a_name], of.metric, kind, pair.ratio, of.parameters, **more)
 
     def overhead(self, overhead: Overhead, of: CellAnswer) -> Point:
         """Return the lower-bound overhead of a collector; the metric is the resource: `wall` or `cpu`."""
+        label, kind = _label(of.place), (OVERHEAD, DISTILLED)
         return self._point(
-            overhead.place,
-            (overhead.resource, "ratio", {}),
-            (OVERHEAD, DISTILLED),
-            overhead.ratio,
-            better="lower",
-            label=_label(of.place),
+            overhead.place, overhead.resource, kind, overhead.ratio, better="lower", label=label
         )
 
     def drifts(self, gate: Gate) -> Iterator[Point]:
         """Yield the drift of a host: each cell over its twin, and the share of false alarms among short intervals."""
         platform = next((pair.place.platform for pair in gate.pairs), "")
         for pair in gate.pairs:
-            yield self._point(
-                pair.place,
-                (pair.metric, "ratio", {}),
-                (DRIFT, ITSELF),
-                pair.ratio,
-                label=f"{pair.place.benchmark} · {pair.place.configuration}",
-                p=pair.p,
-            )
-        yield self._point(
-            Place(gate.host, platform, "", "", "", "", Heap()),
-            (FALSE_ALARMS, "ratio", {}),
-            (DRIFT, ITSELF),
-            gate.alarm_rate,
-            better="lower",
-            practical={None: "open", True: "no", False: "yes"}[gate.holds],
-            label=gate.words,
-            p=gate.p,
-        )
+            label = f"{pair.place.benchmark} · {pair.place.configuration}"
+            yield self._point(pair.place, pair.metric, (DRIFT, ITSELF), pair.ratio, label=label, p=pair.p)
+        place = Place(gate.host, platform, "", "", "", "", Heap())
+        practical = {None: "open", True: "no", False: "yes"}[gate.holds]
+        more: dict[str, Any] = {"better": "lower", "practical": practical, "label": gate.words, "p": gate.p}
+        yield self._point(place, FALSE_ALARMS, (DRIFT, ITSELF), gate.alarm_rate, **more)
 
 
 def vector_points(answer: Answer, as_of_ns: int) -> Iterator[Point]:
@@ -359,23 +260,10 @@ def _vectors(answer: Answer, time_ns: int) -> Iterator[Point]:
             parameters["collector"] = cell.place.collector
         base = str(parameters.pop(_OPERATION.get(parts.suite, ""), parts.name))
         name = base if parts.size in ("", _USUAL_SIZE) else f"{base}:{parts.size}"
-        tags = (
-            answer.experiment, cell.place.host, cell.place.platform, cell.place.runtime, SYSTEM, name, canonical_json(parameters), cell.unit,
-            "", "",
-        )  # fmt: skip
-        yield make_point(VECTOR, tags, {**_interval(cell.estimate), "value": cell.estimate.point}, time_ns)
-
-
-def _marked(short: str, point: Point) -> str:
-    """Return a short name, with a mark if the estimate is disturbed: the bars of dashboards have this name."""
-    return f"{short} ({DISTURBED})".strip() if is_disturbed(str(point.fields["method"])) else short
-
-
-def _interval(estimate: Interval) -> dict[str, Any]:
-    return {
-        "n": estimate.n, "point": estimate.point, "low": estimate.low, "high": estimate.high,
-        "level": estimate.level, "method": estimate.method, "reason": estimate.reason,
-    }  # fmt: skip
+        where = (answer.experiment, cell.place.host, cell.place.platform, cell.place.runtime)
+        tags = (*where, SYSTEM, name, canonical_json(parameters), cell.unit, "", "")
+        fields = {**interval_fields(cell.estimate), "value": cell.estimate.point}
+        yield make_point(VECTOR, tags, fields, time_ns)
 
 
 def _label(place: Place) -> str:

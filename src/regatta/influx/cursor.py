@@ -17,7 +17,7 @@ from pathlib import Path
 
 from regatta.host.errors import StoreError
 from regatta.host.files import locked, read_object, sync, write_whole
-from regatta.influx.labels import CellLabel
+from regatta.influx.journal import CellLabel
 from regatta.influx.settings import Settings
 from regatta.store.folder import Folder
 

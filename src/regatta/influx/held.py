@@ -14,8 +14,7 @@ from regatta.host.journal.journal import segment_files
 from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.influx.client import Client, NotAllowed, Say, Unreachable
 from regatta.influx.cursor import EVENTS, Cursor, Position
-from regatta.influx.journal import experiment_names, new_lines, segment_of, tagged
-from regatta.influx.labels import HostLabels
+from regatta.influx.journal import HostLabels, experiment_names, new_lines, segment_of, tagged
 from regatta.influx.lines import identifier
 from regatta.influx.points import COUNTED, EVENT, INVOCATION, ITERATION
 from regatta.influx.records import RecordLines

@@ -22,8 +22,7 @@ from regatta.host.values.record import Record
 from regatta.influx.client import Client, Say
 from regatta.influx.cursor import EVENTS, Cursor, Cursors, Position
 from regatta.influx.held import LossFinder
-from regatta.influx.journal import journal_hosts, new_lines, segment_of
-from regatta.influx.labels import HostLabels, read_labels
+from regatta.influx.journal import HostLabels, journal_hosts, new_lines, read_labels, segment_of
 from regatta.influx.lines import encode, split_lines
 from regatta.influx.points import Point, event_point
 from regatta.influx.records import Piece, RecordLines

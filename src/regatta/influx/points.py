@@ -6,11 +6,16 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regatta.host.journal.record_shape import Kind
-from regatta.store.columns import INVOCATION_COLUMNS
+from regatta.host.values.cell import heap_text
+from regatta.store.columns import INVOCATION_COLUMNS, canonical_json
 from regatta.store.events import Event
+
+if TYPE_CHECKING:
+    from regatta.answers.spine.parts import Place
+    from regatta.stats.estimate import Interval
 
 Field = bool | int | float | str
 
@@ -18,29 +23,29 @@ ITERATION, INVOCATION, HOST_STATE = "iteration", "invocation", "host_state"
 ESTIMATE, VECTOR, EVENT = "estimate", "vector", "event"
 #: of earlier versions, which also wrote plans; a rebuild deletes them
 NO_LONGER_WRITTEN = ("plan", "cell")
-#: kind of an estimate: a shift in a history of experiments; it belongs to no journal
-SHIFT = "shift"
+#: kinds of estimates; a shift in a history of experiments belongs to no journal
+MEAN, RATIO, RUNTIME, OVERHEAD, DRIFT, SHIFT = "mean", "ratio", "runtime", "overhead", "drift", "shift"
+#: kinds of ratios of platforms: for exactly these hosts and benchmarks, for similar hosts, and for similar benchmarks
+PLATFORM, SIMILAR_HOSTS, SIMILAR_BENCHMARKS = "platform", "platform-hosts", "platform-benchmarks"
+#: kind: change of a platform's values during its measurement
+PLATFORM_DRIFT = "platform-drift"
+#: ends of kinds: all pairs (`platform-pair`), and each alternative relative to the best (`platform-rank`)
+PAIR, RANK = "pair", "rank"
+#: kinds that depend on the set of alternatives: later answers can have others
+OF_SETS = [f"{kind}-{end}" for kind in ("platform", "suite") for end in (PAIR, RANK)]
+#: kinds of vectors: the cost of each primitive on a system, an application, and a prediction
+SYSTEM, APPLICATION, PREDICTION = "system", "application", "prediction"
 
-_CELL = ("experiment", "host", "platform", "benchmark", "runtime", "collector", "modifiers", "heap")
+_HOST = ("experiment", "host", "platform")
+_CELL = (*_HOST, "benchmark", "runtime", "collector", "modifiers", "heap")
 
 #: measurement -> tags of all its points, in this order
 TAGS: dict[str, tuple[str, ...]] = {
     ITERATION: (*_CELL, "metric", "unit", "parameters", "status"),
     INVOCATION: (*_CELL, "status"),
-    HOST_STATE: ("experiment", "host", "platform"),
+    HOST_STATE: _HOST,
     ESTIMATE: (*_CELL, "metric", "unit", "parameters", "kind", "baseline"),
-    VECTOR: (
-        "experiment",
-        "host",
-        "platform",
-        "runtime",
-        "kind",
-        "primitive",
-        "parameters",
-        "unit",
-        "system",
-        "application",
-    ),
+    VECTOR: (*_HOST, "runtime", "kind", "primitive", "parameters", "unit", "system", "application"),
     EVENT: ("experiment", "host", "kind"),
 }
 
@@ -152,6 +157,43 @@ def make_point(measurement: str, tags: Iterable[object], fields: Mapping[str, An
     if unheld:
         held[UNHELD] = json.dumps(unheld, sort_keys=True, ensure_ascii=False)
     return Point(measurement, texts, held, time_ns)
+
+
+def estimate_point(
+    experiment: str,
+    place: Place,
+    series: tuple[str, str, Mapping[str, Any]],
+    kind: tuple[str, str],
+    estimate: Interval,
+    time_ns: int,
+    **more: Any,
+) -> Point:
+    """Return the point of an estimate.
+
+    Args:
+        experiment: its name.
+        place: host, benchmark, configuration and heap.
+        series: metric, unit and parameters.
+        kind: the tags `kind` and `baseline`.
+        estimate: point and interval.
+        time_ns: UTC, in ns since 1970.
+        more: further fields.
+    """
+    metric, unit, parameters = series
+    factor, mib = place.heap.factor, place.heap.mib
+    tags = (
+        experiment, place.host, place.platform, place.benchmark, place.runtime, place.collector, place.modifiers,
+        heap_text(factor, mib), metric, unit, canonical_json(dict(parameters)), *kind,
+    )  # fmt: skip
+    fields = {"heap_factor": factor, "heap_mib": mib, **interval_fields(estimate), **more}
+    return make_point(ESTIMATE, tags, fields, time_ns)
+
+
+def interval_fields(estimate: Interval) -> dict[str, Any]:
+    """Return the fields of a point and its interval."""
+    return {
+        name: getattr(estimate, name) for name in ("n", "point", "low", "high", "level", "method", "reason")
+    }
 
 
 def event_point(experiment: str, event: Event) -> Point:

@@ -13,7 +13,7 @@ from math import copysign
 from typing import Any, NamedTuple
 
 from regatta.host.errors import StoreError
-from regatta.influx.labels import HostLabels
+from regatta.influx.journal import HostLabels
 from regatta.influx.lines import clean_bytes, encode_text, field_text, plain_fields, series_key
 from regatta.influx.points import FIELDS, HOST_STATE, INVOCATION, ITERATION, TAGS, make_point
 from regatta.influx.series import SeriesCount

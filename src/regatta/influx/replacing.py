@@ -9,12 +9,11 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 
 from regatta.host.errors import StoreError
-from regatta.influx.answers import OF_SETS, SYSTEM
 from regatta.influx.client import Client, Say, Unreachable
 from regatta.influx.cursor import EVENTS, Cursors
 from regatta.influx.journal import experiment_names, journal_hosts, tagged
 from regatta.influx.lines import encode, identifier, quoted
-from regatta.influx.points import ESTIMATE, EVENT, NO_LONGER_WRITTEN, SHIFT, VECTOR, Point
+from regatta.influx.points import ESTIMATE, EVENT, NO_LONGER_WRITTEN, OF_SETS, SHIFT, SYSTEM, VECTOR, Point
 from regatta.influx.verifying import JOURNAL
 from regatta.store.folder import Folder
 
@@ -97,9 +96,8 @@ def drop_answer(client: Client, experiment: str, as_of_ns: int, say: Say) -> Non
     Raises:
         Unreachable: the database does not answer.
     """
-    conditions = [
-        tagged(experiment=experiment), f"time >= {as_of_ns:d}", f"time < {as_of_ns + _APART_NS:d}",
-    ]  # fmt: skip
+    own = tagged(experiment=experiment)
+    conditions = [own, f"time >= {as_of_ns:d}", f"time < {as_of_ns + _APART_NS:d}"]
     try:
         delete(client, ESTIMATE, [*conditions, _NO_SHIFT])
         delete(client, ESTIMATE, [tagged(experiment=experiment, kind=OF_SETS)])

@@ -8,14 +8,13 @@ deleted first.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from regatta.answers.history.result import History, LevelShift, SeriesHistory
-from regatta.host.values.cell import heap_text
 from regatta.influx.client import Client
 from regatta.influx.journal import tagged
-from regatta.influx.points import ESTIMATE, EVENT, SHIFT, Point, apart, make_point
+from regatta.influx.points import ESTIMATE, EVENT, SHIFT, Point, apart, estimate_point
 from regatta.influx.replacing import delete, write_instead
-from regatta.store.columns import canonical_json
 
 #: the reference of a shift: the level before it
 BEFORE = "before"
@@ -27,19 +26,13 @@ def shift_points(history: History) -> Iterator[Point]:
 
 
 def _point(history: History, series: SeriesHistory, shift: LevelShift) -> Point:
-    since, place, ratio = history.experiments[shift.since], series.place, shift.ratio
+    since = history.experiments[shift.since]
     # The size of a heap that is a factor may differ between experiments.
-    heap = place.heap.asked
-    tags = (
-        since.experiment, place.host, place.platform, place.benchmark, place.runtime, place.collector, place.modifiers,
-        heap_text(heap.factor, heap.mib), series.metric, "ratio", canonical_json(dict(series.parameters)), SHIFT, BEFORE,
+    place = replace(series.place, heap=series.place.heap.asked)
+    return estimate_point(
+        since.experiment, place, (series.metric, "ratio", series.parameters), (SHIFT, BEFORE), shift.ratio,
+        since.started_utc_ns, p=shift.p, better=series.better, label=shift.words, false_rate=series.false_rate,
     )  # fmt: skip
-    fields = {
-        "n": ratio.n, "point": ratio.point, "low": ratio.low, "high": ratio.high, "level": ratio.level,
-        "method": ratio.method, "reason": ratio.reason, "p": shift.p, "better": series.better, "label": shift.words,
-        "heap_factor": heap.factor, "heap_mib": heap.mib, "false_rate": series.false_rate,
-    }  # fmt: skip
-    return make_point(ESTIMATE, tags, fields, since.started_utc_ns)
 
 
 def write_shifts(history: History, client: Client) -> int:

@@ -15,8 +15,8 @@ import pytest
 
 from helpers.influx_ingests import Said, ingest, write_big_experiment
 from helpers.runner_plans import wait_until
-from regatta.influx.attempts import HELD_S, attempt, forget_attempts
 from regatta.influx.client import Unreachable
+from regatta.influx.live import HELD_S, attempt, forget_attempts
 from regatta.store.folder import Folder
 from regatta.store.receipts import sent_receipt
 

@@ -13,7 +13,7 @@ from regatta.host.errors import StoreError
 from regatta.host.journal.record import decode_record, encode_record
 from regatta.host.journal.record_shape import STATUSES
 from regatta.host.values.cell import heap_text
-from regatta.influx.labels import HostLabels, cell_label, read_labels
+from regatta.influx.journal import HostLabels, cell_label, read_labels
 from regatta.influx.lines import encode, tag_text
 from regatta.influx.points import ITERATION, make_point
 from regatta.influx.records import PIECE_POINTS, RecordLines

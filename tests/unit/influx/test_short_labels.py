@@ -7,8 +7,7 @@ import json
 import pytest
 
 from regatta.influx.points import VECTOR, make_point
-from regatta.influx.short_labels import configuration_text, differing, places, setting_text
-from regatta.influx.vector_labels import labelled_vectors
+from regatta.influx.short_labels import configuration_text, differing, labelled_vectors, places, setting_text
 
 
 @pytest.mark.parametrize(

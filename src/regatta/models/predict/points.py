@@ -10,12 +10,11 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from regatta.influx.answers import APPLICATION, PREDICTION
 from regatta.influx.client import Client
 from regatta.influx.journal import tagged
-from regatta.influx.points import VECTOR, Point, make_point
+from regatta.influx.points import APPLICATION, PREDICTION, VECTOR, Point, make_point
 from regatta.influx.replacing import write_instead
-from regatta.influx.vector_labels import labelled_vectors
+from regatta.influx.short_labels import labelled_vectors
 from regatta.models.predict.forecast import ApplicationForecast, Forecast, SystemForecast
 from regatta.models.vectors.sums import Sum, positive, spread, summed, uncertain
 from regatta.models.vectors.values import ApplicationVector, Contribution, Count, Value
