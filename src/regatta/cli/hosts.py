@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ def hosts(names: tuple[str, ...], way: Wish, as_json: bool) -> int:
     home = find_home()
     entries = take_census(home, names, way)
     if as_json:
-        click.echo(json.dumps([entry.to_json() for entry in entries]))
+        click.echo(json.dumps([dataclasses.asdict(entry) for entry in entries]))
     elif not entries:
         click.echo(f"no host in {inventory_path(home)}")
     else:

@@ -94,7 +94,7 @@ def _write(
     """Write the specs, load them, and print the list."""
     from regatta.imports.drafts import write_files
     from regatta.imports.ledger import grouped
-    from regatta.imports.names import clean
+    from regatta.imports.words import clean
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from regatta.cli.options import split_command
+from regatta.host.values.template import literal
 
 _SUITE = """\
 # The programs to measure. All keys: docs/spec.md, section "A suite".
@@ -161,16 +162,16 @@ class _Words:
     def _word(self, word: str, first: bool) -> str:
         path = Path(word)
         if first and "/" not in word and (program := _program(word)):
-            return program.replace("{", "{{").replace("}", "}}")
+            return literal(program)
         if not path.is_file():
-            return word.replace("{", "{{").replace("}", "}}")
+            return literal(word)
         path = path.absolute()
         try:
             inside = str(path.relative_to(self.directory.absolute()))
         except ValueError:
             if not first:
                 self.outside.append(str(path))
-            return str(path).replace("{", "{{").replace("}", "}}")
+            return literal(str(path))
         known = {own: name for name, own in self.files.items()}
         name = known.get(inside) or f"file{len(self.files) + 1}"
         self.files[name] = inside

@@ -17,25 +17,14 @@ def quiesce(names: tuple[str, ...], restore: bool, check: bool) -> None:
     Each host keeps the original settings, to restore them after a crash too (docs/quiet-host.md).
     """
     from regatta.fleet.ansible import run_playbook
+    from regatta.fleet.census import choose_hosts
     from regatta.fleet.zipapp import zipapp_file
-    from regatta.host.errors import Problem, SpecError
     from regatta.host.printable import printable
     from regatta.spec.home import find_home
-    from regatta.spec.inventory import inventory_path, read_inventory
+    from regatta.spec.inventory import inventory_path
 
     home = find_home()
-    problems: list[Problem] = []
-    platforms = read_inventory(home, problems)
-    groups = {host.name: [host.name] for hosts in platforms.values() for host in hosts}
-    groups |= {platform: [host.name for host in hosts] for platform, hosts in platforms.items()}
-    problems += [
-        Problem(str(inventory_path(home)), f"one of the hosts and groups {', '.join(sorted(groups))}", name)
-        for name in names
-        if name not in groups
-    ]
-    if problems:
-        raise SpecError(problems)
-    wanted = list(dict.fromkeys(host for name in names for host in groups[name]))
+    wanted = choose_hosts(home, names)[1]
     playbook = "restore.yml" if restore else "quiesce.yml"
     outcomes = run_playbook(
         home, playbook, inventory_path(home), wanted, {"regatta_zipapp": str(zipapp_file())}, check=check
@@ -49,9 +38,5 @@ def quiesce(names: tuple[str, ...], restore: bool, check: bool) -> None:
             click.echo(printable(f"  {note}"))
         failed += [] if outcome.ok else [name]
     if failed:
-        raise HostError(
-            playbook,
-            f"success on {len(wanted)} hosts",
-            f"failure on {', '.join(failed)}",
-            "correct the reasons above",
-        )
+        expected, got = f"success on {len(wanted)} hosts", f"failure on {', '.join(failed)}"
+        raise HostError(playbook, expected, got, "correct the reasons above")

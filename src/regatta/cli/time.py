@@ -14,17 +14,12 @@ from typing import Any
 
 import click
 
+from regatta.cli import time_answer, time_commands, time_spec
 from regatta.cli.measure_here import measure, started_runner
 from regatta.cli.stopping import told_to_stop
 from regatta.cli.temporary_folder import temporary_folder
-from regatta.cli.time_answer import all_have_values, precision_words, print_answer, stopped, tell_failures
-from regatta.cli.time_choices import ExitCodes, WithOptionalCodes, input_of, output_of
-from regatta.cli.time_commands import repeated, scanned, uses, values_of, with_programs, words_of
 from regatta.cli.time_once import around, for_each_command
-from regatta.cli.time_output import output_lines
-from regatta.cli.time_runs import invocations_of
-from regatta.cli.time_spec import NAME, SUITE, spec_of, suite_of, told_by_options, unneeded_cells, write_yaml
-from regatta.cli.time_tables import commands_of, read_runs, sorted_by_mean
+from regatta.cli.time_spec import NAME, SUITE
 
 _RESULTS = "results"
 _INTERRUPTED = 130
@@ -45,7 +40,7 @@ class _Percent(click.FloatRange):
         return super().convert(value.removesuffix("%"), param, ctx)
 
 
-@click.command(cls=WithOptionalCodes)
+@click.command(cls=time_commands.WithOptionalCodes)
 @click.argument("commands", nargs=-1, required=True, metavar="COMMAND...")
 @click.option(
     "-r",
@@ -141,7 +136,7 @@ class _Percent(click.FloatRange):
     "-i",
     "--ignore-failure",
     "exit_codes",
-    type=ExitCodes(),
+    type=time_commands.ExitCodes(),
     metavar="[=CODES]",
     help="Accept these exit codes of the commands too, such as =1,3; without CODES, all.",
 )
@@ -222,7 +217,7 @@ def time(
     Perturbed runs are repeated.
     """
     environment = _environment(variables)
-    if show_output and output_of(target):
+    if show_output and time_commands.output_of(target):
         raise click.UsageError(f"--show-output: expected --output pipe, got --output {target}")
     if names and len(names) != len(commands):
         raise click.UsageError(
@@ -230,55 +225,59 @@ def time(
         )
     given = _parameters(parameters, scans, step)
     every = tuple(given)
-    words, called, chosen = with_programs(
-        [words_of(command, every) for command in commands], list(names), given
+    compared = time_commands.alternatives(
+        [time_commands.words_of(command, every) for command in commands], names, given
     )
     each_run = _each_run({"prepare": prepare, "conclude": conclude}, every, given)
+    every_command = [*(one.words for one in compared), *each_run.values()]
     for name in given:
-        if not any(uses(one, name) for one in (*words, *each_run.values())):
+        if not any(time_commands.uses(words, name) for words in every_command):
             raise click.UsageError(f"--parameter {name}: no command contains {{{name}}}")
-    crossed = len(words) * math.prod(map(len, given.values()))
-    invocations = invocations_of(runs, min_runs, max_runs, precision, warmup, crossed)
+    crossed = len(compared) * math.prod(map(len, given.values()))
+    invocations = time_spec.invocations_of(runs, min_runs, max_runs, precision, warmup, crossed)
     path = environment.get("PATH")
-    unneeded = unneeded_cells(called, words, given, [word for one in each_run.values() for word in one])
+    unneeded = time_spec.unneeded_cells(compared, given, [word for one in each_run.values() for word in one])
     setups, cleanups = (
-        for_each_command(words_of(one, every), called, chosen, given, unneeded) if one else []
+        for_each_command(time_commands.words_of(one, every), compared, given, unneeded) if one else []
         for one in (setup, cleanup)
     )
-    firsts = [one[0] for one in (*words, *each_run.values())]
     with (
         told_to_stop(),
         _folder(save) as folder,
-        told_by_options(folder),
+        time_spec.told_by_options(folder),
         around(setups, cleanups, environment, lambda program: _find(program, path)),
         started_runner() as runner,
     ):
         # A setup may create what the commands need.
-        streams = {"input": input_of(source), "output": output_of(target)}
-        programs = {one: _find(one, path) for one in firsts}
+        streams = {"input": time_commands.input_of(source), "output": time_commands.output_of(target)}
+        programs = {words[0]: _find(words[0], path) for words in every_command}
         spec, results = folder / f"{NAME}.yml", folder / _RESULTS
-        suite = suite_of(called, words, given, each_run, programs, environment, streams, exit_codes)
-        write_yaml(folder / f"{SUITE}-suite.yml", suite)
-        again = repeated(called, words, programs) if names else []
-        write_yaml(spec, spec_of(called, words, programs, again, given, unneeded, invocations, timeout))
+        suite = time_spec.suite_of(compared, given, each_run, programs, environment, streams, exit_codes)
+        time_spec.write_yaml(folder / f"{SUITE}-suite.yml", suite)
+        again = time_commands.repeated(compared, programs) if names else []
+        time_spec.write_yaml(
+            spec, time_spec.spec_of(compared, programs, again, given, unneeded, invocations, timeout)
+        )
         ready, complete = measure(spec, results, runner)
         from regatta.answers.report.answer import answer_experiment
 
         answer = answer_experiment(ready.folder.path, detail=export == "json")
         if not complete:
-            click.echo(stopped(answer, save is not None), err=True)
-        runs_of = read_runs(ready.folder.path, ready.experiment.discarded_rounds)
-        shown = commands_of(answer, dict(zip(called, words, strict=True)))
+            click.echo(time_answer.stopped(answer, save is not None), err=True)
+        runs_of = time_answer.read_runs(ready.folder.path, ready.experiment.discarded_rounds)
+        shown = time_answer.commands_of(answer, compared)
         if show_output:
-            for line in output_lines(ready.folder.path, shown, ready.experiment.discarded_rounds):
+            for line in time_answer.output_lines(ready.folder.path, shown, ready.experiment.discarded_rounds):
                 click.echo(line, err=True)
         if sort == "mean-time":
-            shown = sorted_by_mean(shown)
-        print_answer(answer, export, shown, runs_of, None if time_unit is None else _UNITS[time_unit])
-        tell_failures(shown, runs_of)
+            shown = time_answer.sorted_by_mean(shown)
+        time_answer.print_answer(
+            answer, export, shown, runs_of, None if time_unit is None else _UNITS[time_unit]
+        )
+        time_answer.tell_failures(shown, runs_of)
         _tell_programs(programs)
         if precision is not None and complete:
-            click.echo(precision_words(answer), err=True)
+            click.echo(time_answer.precision_words(answer), err=True)
         if save is not None:
             where = f"--results {shlex.quote(str(results))}"
             click.echo(f"saved; all tables: regatta analyze {NAME} --all {where}", err=True)
@@ -288,15 +287,15 @@ def time(
     if not complete:
         return _INTERRUPTED
     failed = any(failure.status != "perturbed" for failure in answer.failures)
-    return 0 if all_have_values(answer) and not failed else 1
+    return 0 if time_answer.all_have_values(answer) and not failed else 1
 
 
 def _parameters(
     parameters: Sequence[tuple[str, str]], scans: Sequence[tuple[str, str, str]], step: str
 ) -> dict[str, list[str]]:
     """Return the values of each parameter."""
-    given = {name: values_of(name, values) for name, values in parameters}
-    given |= {name: scanned(name, least, most, step) for name, least, most in scans}
+    given = {name: time_commands.values_of(name, values) for name, values in parameters}
+    given |= {name: time_commands.scanned(name, least, most, step) for name, least, most in scans}
     if len(given) < len(parameters) + len(scans):
         raise click.UsageError("--parameter: expected each NAME once")
     return given
@@ -306,9 +305,9 @@ def _each_run(
     commands: dict[str, str | None], every: Sequence[str], given: dict[str, list[str]]
 ) -> dict[str, list[str]]:
     """Return the words of --prepare and --conclude. `every`: parameters, with those of programs, which `given` lacks."""
-    found = {key: words_of(command, every) for key, command in commands.items() if command}
+    found = {key: time_commands.words_of(command, every) for key, command in commands.items() if command}
     for key, name in itertools.product(found, every):
-        if name not in given and uses(found[key], name):
+        if name not in given and time_commands.uses(found[key], name):
             raise click.UsageError(
                 f"--{key}: {{{name}}} is the program of a command here, and all commands share one --{key}"
             )

@@ -1,12 +1,15 @@
-"""The commands of `regatta time`: their words, their names, and the values of their parameters."""
+"""What the command line of `regatta time` says: commands, names, values of parameters, streams and exit codes."""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -17,6 +20,9 @@ _LONGEST_NAME = 40
 _MOST_VALUES = 1000
 #: the way out of equal commands
 WITH_ITSELF = "to compare it with itself, name both: -n a -n b"
+_IGNORE = "--ignore-failure"
+#: the word of hyperfine
+_ALL = "all-non-zero"
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 
 
@@ -79,49 +85,58 @@ def scanned(name: str, least: str, most: str, step: str) -> list[str]:
     return [f"{first + place * width:f}" for place in range(count)]
 
 
-def with_programs(
-    commands: list[list[str]], names: list[str], given: dict[str, list[str]]
-) -> tuple[list[list[str]], list[str], list[dict[str, str]]]:
-    """Return the commands, their names, and the values of the parameters that decide their programs. A parameter in the place of a program gives one command per value.
+@dataclass(frozen=True)
+class Alternative:
+    """A command to measure: its name, and its words with `{NAME}` for parameters."""
+
+    name: str
+    words: list[str]
+    #: values of the parameters that decide its program, which its words no longer contain
+    chosen: Mapping[str, str] = field(default_factory=dict)
+
+    def for_each(self, parameter: str, values: Sequence[str]) -> list[Alternative]:
+        """Return one command per value of a parameter; itself if it does not contain the parameter."""
+        if not uses(self.words, parameter):
+            return [self]
+        return [
+            Alternative(
+                "-".join(filter(None, (self.name, value))),
+                [word.replace(f"{{{parameter}}}", value) for word in self.words],
+                {**self.chosen, parameter: value},
+            )
+            for value in values
+        ]
+
+
+def alternatives(
+    commands: Sequence[list[str]], names: Sequence[str], given: dict[str, list[str]]
+) -> list[Alternative]:
+    """Return the named commands. A parameter in the place of a program gives one command per value.
 
     Such parameters are removed from `given`. Commands with given names may be equal (A/A comparison).
     """
-    chosen: list[dict[str, str]] = [{} for _ in commands]
-    for name in [name for name in given if any(f"{{{name}}}" in words[0] for words in commands)]:
-        parts = [
-            (words, own, value)
-            for words, own in zip(commands, chosen, strict=True)
-            for value in (given[name] if uses(words, name) else [""])
-        ]
-        if names:
-            names = [
-                "-".join(filter(None, (called, value)))
-                for words, called in zip(commands, names, strict=True)
-                for value in (given[name] if uses(words, name) else [""])
-            ]
-        commands = [[word.replace(f"{{{name}}}", value) for word in words] for words, _, value in parts]
-        chosen = [{**own, name: value} if value else own for _, own, value in parts]
-        del given[name]
-    for place, words in enumerate(commands):
-        if words in commands[:place] and not names:
+    called = names or [""] * len(commands)
+    found = [Alternative(name, words) for name, words in zip(called, commands, strict=True)]
+    for parameter in [name for name in given if any(f"{{{name}}}" in words[0] for words in commands)]:
+        values = given.pop(parameter)
+        found = [each for one in found for each in one.for_each(parameter, values)]
+    whole = [one.words for one in found]
+    for place, words in enumerate(whole):
+        if words in whole[:place] and not names:
             raise click.UsageError(f"{shlex.join(words)} is the same command twice; {WITH_ITSELF}")
-    called = [_slug(name) for name in names] or _names(commands)
+    called = [_slug(one.name) for one in found] if names else _names(whole)
     if len(set(called)) != len(called):
         raise click.UsageError(f"expected different names, got {', '.join(called)}")
-    return commands, called, chosen
+    return [replace(one, name=name) for one, name in zip(found, called, strict=True)]
 
 
-def repeated(
-    names: Sequence[str], commands: Sequence[Sequence[str]], programs: Mapping[str, str]
-) -> list[str]:
+def repeated(commands: Sequence[Alternative], programs: Mapping[str, str]) -> list[str]:
     """Return the names of commands that may equal an earlier one, with some values: both have a program of the same name.
 
-    Args:
-        names, commands: in their order.
-        programs: first word of a command -> path of its program.
+    `programs`: first word of a command -> path of its program.
     """
-    found = [Path(programs[words[0]]).name for words in commands]
-    return [name for place, name in enumerate(names) if found[place] in found[:place]]
+    found = [Path(programs[one.words[0]]).name for one in commands]
+    return [one.name for place, one in enumerate(commands) if found[place] in found[:place]]
 
 
 def uses(words: Sequence[str], name: str) -> bool:
@@ -160,3 +175,64 @@ def shell_text(words: Sequence[str]) -> str:
 def _slug(text: str) -> str:
     slug = re.sub(r"[^A-Za-z0-9.]+", "-", text).replace("..", ".").strip("-.")
     return slug[:_LONGEST_NAME].rstrip("-.") or "command"
+
+
+def input_of(where: str | None) -> str:
+    """Return the absolute path of --input; "" for `null`. Raises UsageError."""
+    if where in (None, "null"):
+        return ""
+    path = Path(str(where)).absolute()
+    if not _is_plain(path) or not os.access(path, os.R_OK):
+        raise click.UsageError(f"--input: expected null, or a file that can be read · got {where}")
+    return str(path)
+
+
+def output_of(where: str | None) -> str:
+    """Return the absolute path of --output; "" for `pipe`. Raises UsageError."""
+    if where in (None, "pipe"):
+        return ""
+    if where == "inherit":
+        raise click.UsageError("--output: expected null, pipe or a file · got inherit · fix: --show-output")
+    path = Path(os.devnull if where == "null" else str(where)).absolute()
+    if not os.access(path if path.exists() else path.parent, os.W_OK) or (
+        path.exists() and not _is_plain(path)
+    ):
+        raise click.UsageError(f"--output: expected null, pipe, or a file that can be written · got {where}")
+    return str(path)
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() or path.is_char_device()
+
+
+class WithOptionalCodes(click.Command):
+    """A command with `--ignore-failure[=CODES]`: without `=`, the next argument is a command, as in hyperfine."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        return super().parse_args(ctx, [*map(_with_value, args[:end]), *args[end:]])
+
+
+def _with_value(argument: str) -> str:
+    if argument in ("-i", _IGNORE):
+        return f"{_IGNORE}={_ALL}"
+    return f"{_IGNORE}={argument[3:]}" if argument.startswith("-i=") else argument
+
+
+class ExitCodes(click.ParamType[Any]):
+    """Exit codes to accept in addition to 0: `1,3`, or all. The value is `exit_codes` of the suite."""
+
+    name = "codes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from regatta.spec.suite_schema import ANY, MAX_EXIT_CODE
+
+        if value == _ALL:
+            return ANY
+        codes = value.split(",")
+        longest = len(str(MAX_EXIT_CODE))
+        if not all(
+            code.isdecimal() and len(code) <= longest and int(code) <= MAX_EXIT_CODE for code in codes
+        ):
+            self.fail(f"expected exit codes from 0 to {MAX_EXIT_CODE}, such as 1,3 · got {value}", param, ctx)
+        return sorted({0, *map(int, codes)})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import sys
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -11,13 +10,13 @@ from contextlib import contextmanager
 import click
 
 from regatta.cli.temporary_folder import temporary_folder
-from regatta.cli.time_commands import shell_text, uses
+from regatta.cli.time_commands import Alternative, shell_text, uses
+from regatta.cli.time_spec import combinations
 
 
 def for_each_command(
     words: Sequence[str],
-    called: Sequence[str],
-    chosen: Sequence[Mapping[str, str]],
+    commands: Sequence[Alternative],
     given: Mapping[str, Sequence[str]],
     excluded: Container[dict[str, object]],
 ) -> list[list[str]]:
@@ -25,19 +24,18 @@ def for_each_command(
 
     Args:
         words: of the command, with `{NAME}` for parameters; empty: none.
-        called, chosen: name of each measured command, and the values of the parameters that decide its program.
-        given: values of all other parameters.
+        commands: the measured commands.
+        given: values of the parameters that do not decide a program.
         excluded: `parameters` and `runtime` of combinations that are not measured.
     """
-    programs = {name for values in chosen for name in values}
+    programs = {name for one in commands for name in one.chosen}
     found = {}
-    for values in itertools.product(*given.values()):
-        combination = dict(zip(given, values, strict=True))
-        for name, own in zip(called, chosen, strict=True):
+    for combination in combinations(given):
+        for one in commands:
             # A command without a parameter has no value for it.
-            lacks = any(uses(words, one) for one in programs - own.keys())
-            if not lacks and {"parameters": combination, "runtime": name} not in excluded:
-                filled = tuple(_filled(word, {**combination, **own}) for word in words)
+            lacks = any(uses(words, name) for name in programs - one.chosen.keys())
+            if not lacks and {"parameters": combination, "runtime": one.name} not in excluded:
+                filled = tuple(_filled(word, {**combination, **one.chosen}) for word in words)
                 found[filled] = list(filled)
     return [one for one in found.values() if one]
 

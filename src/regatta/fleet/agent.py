@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, TypeAdapter, ValidationError
 
-from regatta.fleet.remote.base import Answer, Remote, Unreachable
+from regatta.fleet.remote.base import Answer, Remote, Unreachable, distrusted
 from regatta.fleet.zipapp import zipapp_file
 from regatta.host.errors import HostError, Problem, RegattaError
 from regatta.host.minheap.search import MinheapSearch
@@ -147,10 +147,8 @@ class Agent:
         return value
 
     def _wrong(self, what: str, got: str) -> HostError:
-        return HostError(
-            f"host {self.host.name}: answer to `{what}`", "one JSON object in the expected format", got,
-            "find the cause before you trust this host",
-        )  # fmt: skip
+        where = f"host {self.host.name}: answer to `{what}`"
+        return distrusted(where, "one JSON object in the expected format", got)
 
     def ask(self, what: str, question: Question, timeout_s: float = _ASK_S) -> dict[str, Any]:
         """Send a question.

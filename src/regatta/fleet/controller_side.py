@@ -8,11 +8,12 @@ import os
 import platform
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from regatta.fleet.bounds import LONGEST_STATE_BYTES
+from regatta.fleet.remote.base import LONGEST_STATE_BYTES
+from regatta.host.errors import HostError, RegattaError
 from regatta.host.journal.record_shape import STATUSES, is_number, is_whole
 from regatta.host.printable import printable
 from regatta.host.processes import process_start
@@ -52,6 +53,13 @@ def holder() -> str:
     except (KeyError, OSError):
         user = str(os.getuid())
     return f"{user}@{platform.node()}"
+
+
+def runner_failed(host: str, problems: Sequence[str], code: Any, fix: str) -> HostError:
+    """Return the error of a runner that ended with an exit code, which becomes that of this command."""
+    error = HostError(f"host {host}", "a measured segment", "; ".join(problems) or f"exit {code}", fix)
+    error.exit_code = code if code in (1, 2, 3) else RegattaError.exit_code
+    return error
 
 
 def show_state(folder: Folder, host: str, segment: int, text: bytes) -> None:

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from regatta.fleet.agent import Agent
-from regatta.fleet.bounds import LARGEST_JOURNAL_BYTES, LONGEST_LINE_BYTES
-from regatta.fleet.controller_side import Stopped, holder, show_state, stopping_on_signals
+from regatta.fleet.controller_side import Stopped, holder, runner_failed, show_state, stopping_on_signals
 from regatta.fleet.journal_copy import Acceptance, TakenOver
-from regatta.fleet.remote.base import Unreachable
+from regatta.fleet.remote.base import LARGEST_JOURNAL_BYTES, LONGEST_LINE_BYTES, Unreachable, distrusted
 from regatta.host.errors import HostError, RegattaError
 from regatta.host.journal.journal import segment_files
 from regatta.host.printable import printable
@@ -234,16 +233,10 @@ class DetachedSegment:
         """Return the receipt of the segment, or raise the error of the runner."""
         code = ended.get("exit_code")
         told = ended.get("problems")
-        problems = [
-            printable(text) for text in (told if isinstance(told, list) else ()) if isinstance(text, str)
-        ]
+        lines = told if isinstance(told, list) else ()
+        problems = [printable(text) for text in lines if isinstance(text, str)]
         if code != 0:
-            error = HostError(
-                f"host {self.name}", "a measured segment",
-                "; ".join(problems) or f"exit {code}", f"read {self.there}/logs on the host",
-            )  # fmt: skip
-            error.exit_code = code if code in (1, 2, 3) else RegattaError.exit_code
-            raise error
+            raise runner_failed(self.name, problems, code, f"read {self.there}/logs on the host")
         taken.finish(ended, self.agent, self.there)
         receipt = ended.get("receipt")
         expected = {"segment": self.number, "plan_id": self.header["plan_id"]}
@@ -310,7 +303,5 @@ def _lines(process: subprocess.Popen[bytes], host: str) -> Iterator[bytes]:
             rest = bytearray(last)
             yield from lines
         if len(rest) > LONGEST_LINE_BYTES + 2:
-            raise HostError(
-                f"host {host}", f"lines of at most {LONGEST_LINE_BYTES >> 20} MiB", "a longer line",
-                "find the cause before you trust this host",
-            )  # fmt: skip
+            most = f"lines of at most {LONGEST_LINE_BYTES >> 20} MiB"
+            raise distrusted(f"host {host}", most, "a longer line")

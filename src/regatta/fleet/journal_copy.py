@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from regatta.fleet.agent import Agent
-from regatta.fleet.bounds import (
+from regatta.fleet.remote.base import (
     LARGEST_KEPT_BYTES,
     LONGEST_LINE_BYTES,
     MOST_ATTEMPTS,
     MOST_KEPT_BYTES,
     MOST_REFUSED_LINES,
+    Unreachable,
+    distrusted,
 )
-from regatta.fleet.remote.base import Unreachable
 from regatta.host.cache import bytes_sha256
 from regatta.host.errors import HostError
 from regatta.host.journal.cells import CellsFile
@@ -193,10 +194,8 @@ class TakenOver:
                 self._refused[zlib.crc32(line)] = printable(str(error))
                 print(f"{self._host}: record rejected: {printable(str(error))}", file=sys.stderr, flush=True)
             if len(self._refused) > MOST_REFUSED_LINES:
-                raise HostError(
-                    f"host {self._host}", "records of its plan", f"{len(self._refused)} invalid lines",
-                    "find the cause before you trust this host",
-                ) from None  # fmt: skip
+                got = f"{len(self._refused)} invalid lines"
+                raise distrusted(f"host {self._host}", "records of its plan", got) from None
             return
         # Existing records are sent again if an earlier one was missing.
         if (record["invocation_id"], record["attempt"]) not in self._copy.seen:
@@ -242,10 +241,8 @@ class TakenOver:
             # Groups that are no longer planned do not count.
             right &= key not in known or fits
         if not right:
-            raise HostError(
-                f"host {self._host}: decisions about rounds", "decisions that fit its plan", printable(json.dumps(decisions), 300),
-                "find the cause before you trust this host",
-            )  # fmt: skip
+            where, got = f"host {self._host}: decisions about rounds", printable(json.dumps(decisions), 300)
+            raise distrusted(where, "decisions that fit its plan", got)
 
     def _fetch(self, agent: Agent, there: str, folder: str, kept: Mapping[str, Any]) -> None:
         target = self._directory / "kept" / folder / kept["name"]

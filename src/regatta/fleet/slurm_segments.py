@@ -9,10 +9,10 @@ import sys
 import time
 from pathlib import Path
 
-from regatta.fleet.bounds import KEPT_TOLD_BYTES, LONGEST_STATE_BYTES, MAXIMUM_TOLD_BYTES
-from regatta.fleet.controller_side import Stopped, holder, show_state, stopping_on_signals
+from regatta.fleet.controller_side import Stopped, holder, runner_failed, show_state, stopping_on_signals
+from regatta.fleet.remote.base import KEPT_TOLD_BYTES, LONGEST_STATE_BYTES, MAXIMUM_TOLD_BYTES
 from regatta.fleet.remote.slurm import Ending, SlurmRemote
-from regatta.host.errors import HostError, RegattaError
+from regatta.host.errors import HostError
 from regatta.host.values.host import Host
 from regatta.store.folder import Folder
 
@@ -20,6 +20,7 @@ from regatta.store.folder import Folder
 _FRUITLESS = 3
 _LOOK_S = 1.0
 _SHOWN_LATE_S = 60.0
+_READ = "read the log of the job"
 
 
 class SlurmSegment:
@@ -53,9 +54,8 @@ class SlurmSegment:
                             return
                         fruitless = 0 if self._size() > before else fruitless + 1
                         if fruitless >= _FRUITLESS:
-                            raise self._error(
-                                f"{_FRUITLESS} consecutive allocations without a record ({ending.end})"
-                            )
+                            got = f"{_FRUITLESS} consecutive allocations without a record ({ending.end})"
+                            raise HostError(f"host {self.host.name}", "a measured segment", got, _READ)
                         # Retry failed invocations once, not in every allocation.
                         self._retry_failed = False
                         self._say(f"{ending.end}; continuing in another allocation")
@@ -144,9 +144,7 @@ class SlurmSegment:
         if ending.end != "done":
             return False
         lines = [line.partition("error: ")[2] for line in told.splitlines() if line.startswith("error: ")]
-        error = self._error("; ".join(lines) or f"exit {code}")
-        error.exit_code = code if code in (1, 2, 3) else RegattaError.exit_code
-        raise error
+        raise runner_failed(self.host.name, lines, code, _READ)
 
     def _receipt_is_here(self, patiently: bool) -> bool:
         """Return whether the receipt of the node exists; a shared file system may show it late."""
@@ -157,9 +155,6 @@ class SlurmSegment:
             if time.monotonic() >= deadline:
                 return False
             time.sleep(_LOOK_S)
-
-    def _error(self, got: str) -> HostError:
-        return HostError(f"host {self.host.name}", "a measured segment", got, "read the log of the job")
 
     def _say(self, text: str) -> None:
         print(f"{self.host.name}: {text}", file=sys.stderr, flush=True)

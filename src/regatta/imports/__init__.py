@@ -3,7 +3,6 @@
 ledger    the input with its lines; imported parts, and the rest with reasons
 reader    typed access to the input; collects all problems
 drafts    specs and suites before they are files, and the files
-words     command lines as a shell would read them, without a shell
-names     valid names for Regatta
+words     command lines as a shell would read them, without a shell, and valid names for Regatta
 rebench*, running_ng*    one tool each
 """

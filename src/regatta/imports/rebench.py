@@ -14,11 +14,10 @@ from typing import Any
 
 from regatta.host.errors import Problem, SpecError
 from regatta.imports.drafts import Imported, SpecDraft
-from regatta.imports.names import Names, clean
-from regatta.imports.reader import Reader
-from regatta.imports.rebench_settings import Layers, Settings
-from regatta.imports.rebench_suites import Chosen, Maker
-from regatta.imports.yaml_1_1 import read_yaml_1_1
+from regatta.imports.reader import Reader, read_yaml_1_1
+from regatta.imports.rebench_settings import DIMENSIONS, Layers, Settings
+from regatta.imports.rebench_suites import NO_PROFILER, Chosen, Maker
+from regatta.imports.words import Names, clean
 from regatta.spec.problems import shown
 from regatta.spec.yaml_lines import KeyPath, as_text
 
@@ -40,10 +39,7 @@ _TOP = {
         "move its keys to `runs` before importing",
     ),
 }
-_EXPERIMENT = {
-    "data_file": _TOP["default_data_file"],
-    "reporting": _TOP["reporting"],
-}
+_EXPERIMENT = {"data_file": _TOP["default_data_file"], "reporting": _TOP["reporting"]}
 
 
 @dataclass(frozen=True)
@@ -102,13 +98,9 @@ class _Importer:
                 if self.reader.valid(experiment.path, partial(self.attempt, experiment))
             ]
         )
-        self.reader.refuse()
         self.anchors()
-        items = self.ledger.close(_explain)
-        if not self.specs:
-            expected = "an experiment that can be imported"
-            raise self.reader.nothing(("experiments",), expected, items)
-        return Imported(str(self.path), "ReBench", self.specs, items)
+        needed = (("experiments",), "an experiment that can be imported")
+        return self.reader.imported(self.path, "ReBench", self.specs, _explain, needed)
 
     def experiments(self) -> Iterator[_Experiment]:
         """Yield the experiments, the default one first."""
@@ -146,11 +138,7 @@ class _Importer:
         reader.leave(path, _EXPERIMENT)
         action = reader.text((*path, "action")) or "benchmark"
         if action == "profile":
-            self.ledger.leave(
-                path,
-                "Regatta does not profile",
-                "run `perf record` on a command that `regatta explain` prints",
-            )
+            self.ledger.leave(path, *NO_PROFILER)
             return False
         if reader.has((*path, "action")) and reader.one_of(
             (*path, "action"), "an action", action, ["benchmark", "profile"]
@@ -296,16 +284,6 @@ def _explain(path: KeyPath) -> tuple[str, str]:
         return _UNUSED, "name it in an experiment if it is needed"
     if str(path[0]).startswith("."):
         return "ReBench ignores keys that start with a dot; aliases of it are imported at their places", ""
-    if path[-1] in (
-        "invocations",
-        "iterations",
-        "warmup",
-        "env",
-        "max_invocation_time",
-        "input_sizes",
-        "cores",
-        "variable_values",
-        "tags",
-    ):
+    if path[-1] in ("invocations", "iterations", "warmup", "env", "max_invocation_time", *DIMENSIONS):
         return "overridden for every benchmark by an inner or important (`!`) setting", ""
     return "Regatta has no equivalent", ""

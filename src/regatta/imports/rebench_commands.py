@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from regatta.host.values.template import literal
 from regatta.imports.rebench_settings import DIMENSIONS, Dimension
-from regatta.imports.words import assignments, braces_doubled, shell_syntax, split
+from regatta.imports.words import assignments, shell_syntax, split
 
 #: placeholders while a command is split: private-use characters of Unicode, which no file uses
 _OPEN, _CLOSE = "\ue000", "\ue001"
@@ -120,7 +121,7 @@ class Line:
                 filled = [word.replace(mark, str(values[name])) for word in filled]
             if filled != wanted:
                 return None
-        templates = [braces_doubled(word) for word in words]
+        templates = [literal(word) for word in words]
         for name, mark in marks.items():
             templates = [word.replace(mark, f"{{{name}}}") for word in templates]
         return templates

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from regatta.imports.reader import Reader
-from regatta.imports.words import at_home
-from regatta.spec.fields import VARIABLE
+from regatta.imports.words import at_home, settable
 from regatta.spec.yaml_lines import KeyPath, as_plain, as_text
 
 #: the layers of all executors: experiment, runs
@@ -139,7 +138,7 @@ class Layers:
             value = self.reader.text(at, "NAME: value")
             if value is None:
                 continue
-            if not VARIABLE.fullmatch(name) or name.upper().startswith("REGATTA_") or not value.isprintable():
+            if not settable(name, value):
                 why = "Regatta cannot set a variable with this name or value"
                 self.reader.ledger.leave(at, why, "set it in the program")
                 continue

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from regatta.host.values.template import literal
 from regatta.imports.drafts import SuiteDraft
-from regatta.imports.names import Names, clean
 from regatta.imports.reader import Reader
 from regatta.imports.rebench_adapters import Gauge, gauge_of
 from regatta.imports.rebench_commands import Line, NotACommand, base_folder
 from regatta.imports.rebench_settings import DIMENSIONS, Dimension, Settings
-from regatta.imports.words import assignments, braces_doubled
+from regatta.imports.words import Names, assignments, clean
 from regatta.spec.registries import read_registries
 from regatta.spec.yaml_lines import KeyPath
 
@@ -28,10 +28,8 @@ _ON_PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 #: starts the programs that no runtime can name: found on a separate PATH, or different for each benchmark
 _ENV = "/usr/bin/env"
 _RUNTIME = "{runtime}"
-_BUILD = (
-    "a build needs a shell, Regatta runs commands without a shell",
-    "build before `regatta run`",
-)
+_BUILD = ("a build needs a shell, Regatta runs commands without a shell", "build before `regatta run`")
+NO_PROFILER = ("Regatta does not profile", "run `perf record` on a command that `regatta explain` prints")
 
 
 @dataclass(frozen=True)
@@ -219,8 +217,7 @@ class Maker:
             if self.reader.has((*path, "build")):
                 self.ledger.leave((*path, "build"), *_BUILD)
         if self.reader.has((*chosen.executor_path, "profiler")):
-            fix = "run `perf record` on a command that `regatta explain` prints"
-            self.ledger.leave((*chosen.executor_path, "profiler"), "Regatta does not profile", fix)
+            self.ledger.leave((*chosen.executor_path, "profiler"), *NO_PROFILER)
         try:
             return self.converted(chosen, settings)
         except NotACommand as error:
@@ -251,7 +248,7 @@ class Maker:
         else:
             for values in combinations:
                 given = (str(v) for v in values.values() if len(combinations) > 1 and v != "")
-                words = [braces_doubled(word) for word in line.words(values)]
+                words = [literal(word) for word in line.words(values)]
                 commands.append(("-".join([chosen.name, *given]), words, {}, {}))
         self.note(chosen, line, settings.dimensions)
         extra = str(self.reader.at((*chosen.own, "extra_args")) or "") if chosen.own else ""
@@ -278,7 +275,7 @@ class Maker:
         folder = words[1].removeprefix("--chdir=") if words[0] == "env" else ""
         head, rest = (words[:2], words[2:]) if folder else ([], words)
         start = line.start_words()
-        if [braces_doubled(word) for word in start] != rest[: len(start)]:
+        if [literal(word) for word in start] != rest[: len(start)]:
             start = []
         # A flag has at least one character, and stands on one line.
         count = next((i for i, word in enumerate(start) if not word or not word.isprintable()), len(start))
@@ -390,7 +387,7 @@ def _command(run: _Run, alike: bool) -> list[str]:
     if alike or not run.environment:
         return run.command
     at = run.command.index(_RUNTIME)
-    given = [braces_doubled(f"{name}={value}") for name, value in run.environment.items()]
+    given = [literal(f"{name}={value}") for name, value in run.environment.items()]
     return [*(run.command[:at] or ["env"]), *given, *run.command[at:]]
 
 

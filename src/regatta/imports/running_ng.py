@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from regatta.imports.drafts import Imported, SpecDraft, SuiteDraft
-from regatta.imports.names import Names, clean
 from regatta.imports.reader import Reader
 from regatta.imports.running_ng_crossing import KINDS, Crossing
 from regatta.imports.running_ng_files import read_configuration
 from regatta.imports.running_ng_modifiers import Config, Modifiers
 from regatta.imports.running_ng_suites import SelectedBenchmark, Suites
+from regatta.imports.words import Names, clean
 from regatta.spec.registries import Registries, read_registries
 from regatta.spec.yaml_lines import KeyPath
 
@@ -28,9 +28,10 @@ _TOP = {
     ),
     "maxheap": ("the minheap search ends at 75 % of the memory", ""),
 }
+_NO_CONFIG = ("not used by any imported config", "name it in a config if it is needed")
 _UNUSED = {
-    "modifiers": ("not used by any imported config", "name it in a config if it is needed"),
-    "runtimes": ("not used by any imported config", "name it in a config if it is needed"),
+    "modifiers": _NO_CONFIG,
+    "runtimes": _NO_CONFIG,
     "suites": ("no imported benchmark belongs to it", "name a benchmark of it if it is needed"),
 }
 
@@ -82,12 +83,8 @@ class _Importer:
                     one.path, f"no config has a runtime for `{one.kind}` programs", "add a config"
                 )
         specs = [self.spec(those, crossing, index) for index, those in enumerate(groups.values())]
-        self.reader.refuse()
-        items = self.ledger.close(_explain)
-        if not specs:
-            expected = "a config and a benchmark that can be imported"
-            raise self.reader.nothing(("configs",), expected, items)
-        return Imported(str(self.path), "running-ng", specs, items)
+        needed = (("configs",), "a config and a benchmark that can be imported")
+        return self.reader.imported(self.path, "running-ng", specs, _explain, needed)
 
     def configs(self, registries: Registries) -> list[Config]:
         """Return the entries of `configs` that can be imported."""

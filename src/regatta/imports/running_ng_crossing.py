@@ -9,14 +9,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from regatta.imports.names import Names
 from regatta.imports.reader import Reader
-from regatta.imports.running_ng_modifiers import Applied, Config, expanded, heap_of, without_effect
+from regatta.imports.running_ng_modifiers import AROUND, Applied, Config, heap_of, without_effect
 from regatta.imports.running_ng_suites import JAVASCRIPT, SPIDERMONKEY, Around, SelectedBenchmark
+from regatta.imports.words import Names
 from regatta.spec.registries import Registries
 from regatta.spec.yaml_lines import KeyPath
 
-_AROUND = ("JVMClasspath", "JVMClasspathAppend", "JVMClasspathPrepend", "ProgramArg", "Wrapper")
 #: option that running-ng passes to every OpenJDK of release 9 and later, for its probes
 _EXPORTS = "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED"
 _OTHER = "import it from a separate file"
@@ -83,14 +82,14 @@ class Crossing:
         those = [
             c for c in configs if KINDS.get(str(self.reader.at(("runtimes", c.runtime, "type")))) == kind
         ]
-        kept = [c for c in those if c.of(*_AROUND) == those[0].of(*_AROUND)]
+        kept = [c for c in those if c.of(*AROUND) == those[0].of(*AROUND)]
         for config in those:
             if config not in kept:
                 self.ledger.carried.discard(config.path)
-                names = ", ".join(one.name for one in config.of(*_AROUND)) or "none"
+                names = ", ".join(one.name for one in config.of(*AROUND)) or "none"
                 why = f"its wrapper, class path or program arguments (`{names}`) differ from those of the first config"
                 self.ledger.leave(config.path, why, _OTHER)
-        self.arounds[kind] = Around(those[0].of(*_AROUND) if those else [])
+        self.arounds[kind] = Around(those[0].of(*AROUND) if those else [])
         return kept
 
     def with_heaps(self, configs: list[Config]) -> list[Config]:
@@ -151,11 +150,7 @@ class Crossing:
         if name not in self.runtimes:
             at: KeyPath = ("runtimes", name)
             self.ledger.carry((*at, "executable"))
-            text = expanded(
-                self.reader,
-                (*at, "executable"),
-                self.reader.text((*at, "executable"), "executable: /opt/v8/d8") or "",
-            )
+            text = self.reader.expanded((*at, "executable"), "executable: /opt/v8/d8")
             body = {
                 "kind": "program", "provider": "path", "path": os.path.normpath(self.base / text),
                 "language": _LANGUAGES[self.reader.text((*at, "type")) or ""],
@@ -182,11 +177,7 @@ class Crossing:
         if name not in self.runtimes:
             at: KeyPath = ("runtimes", name)
             self.ledger.carry((*at, "type"), (*at, "home"), (*at, "release"))
-            home = expanded(
-                self.reader,
-                (*at, "home"),
-                self.reader.text((*at, "home"), "home: /usr/lib/jvm/java-21") or "",
-            )
+            home = self.reader.expanded((*at, "home"), "home: /usr/lib/jvm/java-21")
             if not home.startswith("/"):
                 self.ledger.change(
                     (*at, "home"),

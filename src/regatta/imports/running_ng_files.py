@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import Problem, SpecError
-from regatta.imports.yaml_1_1 import read_yaml_1_1
+from regatta.imports.reader import read_yaml_1_1
 from regatta.spec.problems import found_at
 from regatta.spec.yaml_lines import MAX_FILES, Budget, Document, KeyPath, as_text, paths_in
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from regatta.imports.reader import Reader
-from regatta.spec.fields import VARIABLE
+from regatta.imports.words import settable
 from regatta.spec.problems import unknown
 from regatta.spec.yaml_lines import KeyPath
 
@@ -30,15 +28,9 @@ _FOREIGN = {
     "Companion": ("Regatta does not start companion programs", False),
     "NoImplicitHeapsizeModifier": ("Regatta always sets a heap size", False),
 }
-_WORDS = (
-    "JVMArg",
-    "JSArg",
-    "JVMClasspath",
-    "JVMClasspathAppend",
-    "JVMClasspathPrepend",
-    "ProgramArg",
-    "Wrapper",
-)
+#: types of modifiers around a program, and all whose values are words
+AROUND = ("JVMClasspath", "JVMClasspathAppend", "JVMClasspathPrepend", "ProgramArg", "Wrapper")
+_WORDS = ("JVMArg", "JSArg", *AROUND)
 
 
 @dataclass(frozen=True)
@@ -137,11 +129,7 @@ class Modifiers:
         elif kind == "EnvVar":
             config.uses.append((*path, "var"))
             variable = self.filled((*path, "var"), values)
-            if (
-                not VARIABLE.fullmatch(variable)
-                or variable.upper().startswith("REGATTA_")
-                or not value.isprintable()
-            ):
+            if not settable(variable, value):
                 config.refused = (
                     f"modifier `{name}`: Regatta cannot set the variable `{variable}` to this value",
                     "use another variable",
@@ -149,9 +137,8 @@ class Modifiers:
                 return
             self.keep(config, Applied(name, kind, path, (), ((variable, value),), self.excludes(path)))
         elif kind in _WORDS:
-            self.keep(
-                config, Applied(name, kind, path, self.words((*path, "val"), value), (), self.excludes(path))
-            )
+            words = tuple(self.reader.words((*path, "val"), value))
+            self.keep(config, Applied(name, kind, path, words, (), self.excludes(path)))
         else:
             why = f"Regatta does not support modifiers of type `{kind}`"
             self.ledger.leave(path, why)
@@ -187,15 +174,6 @@ class Modifiers:
             return text
         return made
 
-    def words(self, path: KeyPath, value: str) -> tuple[str, ...]:
-        """Return text split as by a shell, with environment variables replaced, as in running-ng."""
-        try:
-            given = shlex.split(value)
-        except ValueError as error:
-            self.ledger.problem(path, "arguments with closed quotes", f"{value} ({error})", "close the quote")
-            return ()
-        return tuple(expanded(self.reader, path, word) for word in given)
-
     def excludes(self, path: KeyPath) -> tuple[tuple[str, str, KeyPath], ...]:
         """Return the benchmarks that a modifier excludes."""
         found = []
@@ -204,18 +182,6 @@ class Modifiers:
                 self.ledger.look(at)
                 found.append((suite, self.reader.text(at) or "", at))
         return tuple(found)
-
-
-def expanded(reader: Reader, path: KeyPath, text: str) -> str:
-    """Return text with environment variables replaced, and record the change."""
-    made = os.path.expandvars(text)
-    if made != text:
-        why = f"`{text}` is replaced by `{made}` from the environment"
-        reader.ledger.change(path, why, "import on the host that measures")
-    elif "$" in text:
-        why = f"`{text}` is not replaced, because the variable is not set"
-        reader.ledger.change(path, why, "set the variable and import again")
-    return made
 
 
 def heap_of(words: Sequence[str]) -> tuple[int | None, int | None, list[str]]:

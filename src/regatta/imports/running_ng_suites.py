@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from regatta.host.values.template import literal
 from regatta.imports.reader import Reader
-from regatta.imports.running_ng_modifiers import Applied, expanded
-from regatta.imports.words import braces_doubled
+from regatta.imports.running_ng_modifiers import Applied
 from regatta.spec.yaml_lines import KeyPath
 
 #: DaCapo's default: it stops when 3 iterations vary by less than 3 percent, and after 20 at the latest
@@ -186,17 +185,14 @@ class Suites:
         wrapper = [*self.wrapper(wanted), *around.words(wanted, "Wrapper")]
         arguments = around.words(wanted, "ProgramArg")
         make = {
-            "DaCapo": self.dacapo,
-            "SPECjbb2015": self.specjbb2015,
-            "SPECjvm98": self.specjvm98,
-            "BinaryBenchmarkSuite": self.binary,
-            "Octane": self.octane,
-        }
+            "DaCapo": self.dacapo, "SPECjbb2015": self.specjbb2015, "SPECjvm98": self.specjvm98,
+            "BinaryBenchmarkSuite": self.binary, "Octane": self.octane,
+        }  # fmt: skip
         body = make[wanted.type](wanted, around)
         self.unidentified(wanted, around, bool(wrapper))
 
         def whole(command: list[str]) -> list[str]:
-            return [*map(braces_doubled, wrapper), *command, *map(braces_doubled, arguments)]
+            return [*map(literal, wrapper), *command, *map(literal, arguments)]
 
         if "commands" in body:
             body["commands"] = {name: whole(command) for name, command in body["commands"].items()}
@@ -216,18 +212,23 @@ class Suites:
         text = self.reader.text(path)
         if wanted.type == "Octane":
             wrapper: KeyPath = ("suites", wanted.suite, "wrapper")
-            named = expanded(self.reader, wrapper, self.reader.text(wrapper) or "")
+            named = self.reader.expanded(wrapper)
             self.ledger.unidentified(wrapper, [os.path.normpath(self.base / named)])
         if text and (wanted.kind != "native" or wrapped):
-            self.ledger.unidentified(path, [os.path.normpath(self.base / expanded(self.reader, path, text))])
+            self.ledger.unidentified(path, [os.path.normpath(self.base / self.reader.expanded(path))])
         for one in around.applied:
             if one.kind.startswith("JVMClasspath") and not one.spares(wanted.suite, wanted.name):
                 places = [place for word in one.words for place in word.split(":") if place]
                 self.ledger.unidentified((*one.path, "val"), places)
 
+    def release(self, suite: KeyPath, name: str, example: str) -> str:
+        """Return the name of a suite with its release."""
+        self.ledger.carry((*suite, "release"))
+        return f"{name} {self.reader.text((*suite, 'release'), f'release: {example}')}"
+
     def dacapo(self, wanted: SelectedBenchmark, around: Around) -> dict[str, Any]:
         path: KeyPath = ("suites", wanted.suite)
-        self.ledger.carry((*path, "release"), (*path, "callback"))
+        self.ledger.carry((*path, "callback"))
         jar = self.path((*path, "path"), "path: /opt/dacapo.jar")
         callback = self.reader.text((*path, "callback"))
         if callback:
@@ -235,34 +236,25 @@ class Suites:
         else:
             command = [*around.class_path(wanted), "-jar", jar]
         return {
-            "description": f"DaCapo {self.reader.text((*path, 'release'), 'release: 23.11')}",
+            "description": self.release(path, "DaCapo", "23.11"),
             "command": [
-                "{runtime}", *map(braces_doubled, command), "-n", "{iterations}", "-s", "{input}", braces_doubled(wanted.program)
+                "{runtime}", *map(literal, command), "-n", "{iterations}", "-s", "{input}", literal(wanted.program)
             ],
             "adapter": "dacapo",
         }  # fmt: skip
 
     def specjbb2015(self, wanted: SelectedBenchmark, around: Around) -> dict[str, Any]:
         path: KeyPath = ("suites", wanted.suite)
-        self.ledger.carry((*path, "release"))
         if wanted.program != "composite":
             expected = "`composite`, the only mode that running-ng supports"
             self.ledger.problem(wanted.path, expected, wanted.program, "write `composite`")
         jar = self.path((*path, "path"), "path: /opt/specjbb2015/specjbb2015.jar")
         properties = os.path.normpath(f"{jar}/../config/specjbb2015.props")
-        command = [
-            *around.class_path(wanted),
-            "-jar",
-            jar,
-            "-p",
-            properties,
-            "-m",
-            "COMPOSITE",
-            "-skipReport",
-        ]
+        options = ["-jar", jar, "-p", properties, "-m", "COMPOSITE", "-skipReport"]
+        command = [*around.class_path(wanted), *options]
         return {
-            "description": f"SPECjbb2015 {self.reader.text((*path, 'release'), 'release: 1.03')}",
-            "command": ["{runtime}", *map(braces_doubled, command)],
+            "description": self.release(path, "SPECjbb2015", "1.03"),
+            "command": ["{runtime}", *map(literal, command)],
             "adapter": "specjbb2015",
             "metric": "max_jops",
             "better": "higher",
@@ -270,28 +262,27 @@ class Suites:
 
     def specjvm98(self, wanted: SelectedBenchmark, around: Around) -> dict[str, Any]:
         path: KeyPath = ("suites", wanted.suite)
-        self.ledger.carry((*path, "release"))
         folder = self.path((*path, "path"), "path: /opt/specjvm98")
         classes = around.class_path(wanted, folder)
         return {
-            "description": f"SPECjvm98 {self.reader.text((*path, 'release'), 'release: 1.03_05')}",
+            "description": self.release(path, "SPECjvm98", "1.03_05"),
             "command": [
-                "env", f"--chdir={braces_doubled(folder)}", "{runtime}", *map(braces_doubled, classes),
-                "SpecApplication", "-i{iterations}", braces_doubled(wanted.program),
+                "env", f"--chdir={literal(folder)}", "{runtime}", *map(literal, classes),
+                "SpecApplication", "-i{iterations}", literal(wanted.program),
             ],
             "adapter": "specjvm98",
         }  # fmt: skip
 
     def octane(self, wanted: SelectedBenchmark, around: Around) -> dict[str, Any]:
         path: KeyPath = ("suites", wanted.suite)
-        count = self.reader.whole((*path, "timing_iteration"), 1, "write `timing_iteration: 5`")
+        fix = "write `timing_iteration: 5`"
+        count = self.reader.whole((*path, "timing_iteration"), 1, fix)
         if count is None:
-            fix = "write `timing_iteration: 5`"
             self.ledger.problem((*path, "timing_iteration"), "a number of iterations", None, fix)
         self.ledger.carry((*path, "timing_iteration"))
-        program = braces_doubled(self.path((*path, "wrapper"), "wrapper: /opt/octane/wrapper.js"))
-        folder = braces_doubled(self.path((*path, "path"), "path: /opt/octane"))
-        given = [folder, braces_doubled(wanted.program), str(count)]
+        program = literal(self.path((*path, "wrapper"), "wrapper: /opt/octane/wrapper.js"))
+        folder = literal(self.path((*path, "path"), "path: /opt/octane"))
+        given = [folder, literal(wanted.program), str(count)]
         self.ledger.change(
             path,
             "the time of the whole process with all iterations is measured; it fails by its exit code, not without `PASSED`",
@@ -314,7 +305,7 @@ class Suites:
         own: KeyPath = (*path, wanted.program)
         program = self.path((*own, "path"), "path: /opt/programs/sort")
         arguments = self.split((*own, "args"))
-        return {"command": [braces_doubled(program), *map(braces_doubled, arguments)], "adapter": "process"}
+        return {"command": [literal(program), *map(literal, arguments)], "adapter": "process"}
 
     def wrapper(self, wanted: SelectedBenchmark) -> list[str]:
         """Return the wrapper in front of the runtime: one for all benchmarks of a suite, or one for each."""
@@ -328,17 +319,12 @@ class Suites:
 
     def split(self, path: KeyPath) -> list[str]:
         """Split text into words."""
-        text = self.reader.text(path) or ""
         self.ledger.carry(path)
-        try:
-            return [expanded(self.reader, path, word) for word in shlex.split(text)]
-        except ValueError as error:
-            self.ledger.problem(path, "arguments with closed quotes", f"{text} ({error})", "close the quote")
-            return []
+        return self.reader.words(path, self.reader.text(path) or "")
 
     def path(self, path: KeyPath, example: str) -> str:
         """Return a path; a relative one is relative to the configuration's folder."""
-        text = expanded(self.reader, path, self.reader.text(path, example) or "")
+        text = self.reader.expanded(path, example)
         self.ledger.carry(path)
         if text and not text.startswith("/"):
             why = f"`{text}` is resolved relative to the folder of the file"

@@ -34,26 +34,8 @@ from regatta.answers.topics.runtimes.topic import RUNTIMES
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.cell import NO_MODIFIERS, cell_label
 from regatta.host.values.experiment import Heap
-from regatta.influx.points import (
-    DRIFT,
-    MEAN,
-    OVERHEAD,
-    PAIR,
-    PLATFORM,
-    PLATFORM_DRIFT,
-    RANK,
-    RATIO,
-    RUNTIME,
-    SIMILAR_BENCHMARKS,
-    SIMILAR_HOSTS,
-    SYSTEM,
-    VECTOR,
-    Point,
-    apart,
-    estimate_point,
-    interval_fields,
-    make_point,
-)  # fmt: skip
+from regatta.influx import points
+from regatta.influx.points import Point, apart, estimate_point, interval_fields, make_point
 from regatta.influx.short_labels import labelled_estimates, labelled_vectors
 from regatta.stats.estimate import Interval, undefined
 from regatta.store.columns import canonical_json
@@ -92,7 +74,9 @@ def _estimates(answer: Answer, time_ns: int) -> Iterator[Point]:
         yield make.ratio(comparison, of.better, of.place)
     for comparison in RUNTIMES.of(answer):
         alternative, base = (cells[comparison.place.host, one] for one in (comparison.a, comparison.b))
-        yield make.ratio(comparison, alternative.better, alternative.place, (RUNTIME, base.place.runtime))
+        yield make.ratio(
+            comparison, alternative.better, alternative.place, (points.RUNTIME, base.place.runtime)
+        )
     over = HOSTS.of(answer)
     if len(over.hosts) > 1:
         yield from (make.ratio(one, one.better, one.place) for one in over.comparisons)
@@ -125,7 +109,7 @@ class _Maker:
     def mean(self, cell: CellAnswer) -> Point:
         """Return the mean of a series."""
         return self._point(
-            cell.place, cell.metric, (MEAN, ""), cell.estimate, cell.parameters, cell.unit, better=cell.better,
+            cell.place, cell.metric, (points.MEAN, ""), cell.estimate, cell.parameters, cell.unit, better=cell.better,
             label=_label(cell.place),
         )  # fmt: skip
 
@@ -140,7 +124,7 @@ class _Maker:
             named: place of the alternative, for the label.
             kind: the tags `kind` and `baseline`, if not `ratio`.
         """
-        kind = kind or (RATIO, of.b_name)
+        kind = kind or (points.RATIO, of.b_name)
         return self._point(
             of.place, of.metric, kind, of.ratio, of.parameters, better=better, **vars(of.verdict),
             label=f"{_label(named)} / {kind[1]}", p=of.p, p_holm=of.p_holm,
@@ -150,18 +134,18 @@ class _Maker:
         """Yield ratios of platforms (or hosts), their means over benchmarks, and the drift of each."""
         for one in found.ratios:
             yield self._platform(
-                found, one, PLATFORM, one.these, **vars(one.verdict), p=one.p, p_holm=one.p_holm,
+                found, one, points.PLATFORM, one.these, **vars(one.verdict), p=one.p, p_holm=one.p_holm,
                 label=f"these hosts ({len(one.hosts_a)} / {len(one.hosts_b)})",
             )  # fmt: skip
             if found.by == "platform":
-                yield self._platform(found, one, SIMILAR_HOSTS, one.like_these, label="similar hosts")
+                yield self._platform(found, one, points.SIMILAR_HOSTS, one.like_these, label="similar hosts")
         for ranking in rankings(found.means):
             yield from self._ranking(found, ranking)
         for times in found.times:
             nowhere = Place("", "", "", "", "", "", Heap())
             yield self._point(
                 place_on(found.by, times.platform, nowhere, self._answer.platforms),
-                "", (PLATFORM_DRIFT, ITSELF), times.drift, alternative=times.platform,
+                "", (points.PLATFORM_DRIFT, ITSELF), times.drift, alternative=times.platform,
                 first_utc_ns=times.first_utc_ns, last_utc_ns=times.last_utc_ns,
             )  # fmt: skip
 
@@ -175,15 +159,15 @@ class _Maker:
                 n, level = len(base.benchmarks), base.these.level
                 baseline = undefined(n, level, "", "baseline", 1.0)
                 yield self._platform(
-                    found, replace(base, a=base.b), PLATFORM, baseline, rank=rank, **vars(Verdict())
+                    found, replace(base, a=base.b), points.PLATFORM, baseline, rank=rank, **vars(Verdict())
                 )
                 continue
             statements = [
-                (PLATFORM, mean.these, "these benchmarks and hosts", mean.verdict),
-                (SIMILAR_BENCHMARKS, mean.like_these, "similar benchmarks", Verdict()),
+                (points.PLATFORM, mean.these, "these benchmarks and hosts", mean.verdict),
+                (points.SIMILAR_BENCHMARKS, mean.like_these, "similar benchmarks", Verdict()),
             ]
             if found.by == "platform":
-                statements.append((SIMILAR_HOSTS, mean.similar_hosts, "similar hosts", Verdict()))
+                statements.append((points.SIMILAR_HOSTS, mean.similar_hosts, "similar hosts", Verdict()))
             for kind, ratio, label, verdict in statements:
                 yield self._platform(found, mean, kind, ratio, label=label, rank=rank, **vars(verdict))
 
@@ -199,7 +183,7 @@ class _Maker:
         """Yield each alternative relative to the best one, the best first: dashboards keep this order."""
         # An alternative with unknown variance can precede the best of the others.
         best = next(iter(of.leaders or of.places))
-        kind = (f"{of.kind}-{RANK}", f"{BEST} ({of.baseline})" if of.baseline else BEST)
+        kind = (f"{of.kind}-{points.RANK}", f"{BEST} ({of.baseline})" if of.baseline else BEST)
         for rank, (name, place) in enumerate(of.places.items(), 1):
             if name == best:
                 any_ratio = of.pairs[0].ratio
@@ -216,14 +200,14 @@ class _Maker:
         if len(of.places) > _MOST_PAIRED:
             return
         for pair in of.pairs:
-            kind = (f"{of.kind}-{PAIR}", pair.b_name)
+            kind = (f"{of.kind}-{points.PAIR}", pair.b_name)
             more: dict[str, Any] = {"alternative": pair.a_name, "better": of.better, **vars(pair.verdict)}
             more |= {"p": pair.p, "label": f"{pair.a_name} / {pair.b_name}"}
             yield self._point(of.places[pair.a_name], of.metric, kind, pair.ratio, of.parameters, **more)
 
     def overhead(self, overhead: Overhead, of: CellAnswer) -> Point:
         """Return the lower-bound overhead of a collector; the metric is the resource: `wall` or `cpu`."""
-        label, kind = _label(of.place), (OVERHEAD, DISTILLED)
+        label, kind = _label(of.place), (points.OVERHEAD, DISTILLED)
         return self._point(
             overhead.place, overhead.resource, kind, overhead.ratio, better="lower", label=label
         )
@@ -233,11 +217,13 @@ class _Maker:
         platform = next((pair.place.platform for pair in gate.pairs), "")
         for pair in gate.pairs:
             label = f"{pair.place.benchmark} · {pair.place.configuration}"
-            yield self._point(pair.place, pair.metric, (DRIFT, ITSELF), pair.ratio, label=label, p=pair.p)
+            yield self._point(
+                pair.place, pair.metric, (points.DRIFT, ITSELF), pair.ratio, label=label, p=pair.p
+            )
         place = Place(gate.host, platform, "", "", "", "", Heap())
         practical = {None: "open", True: "no", False: "yes"}[gate.holds]
         more: dict[str, Any] = {"better": "lower", "practical": practical, "label": gate.words, "p": gate.p}
-        yield self._point(place, FALSE_ALARMS, (DRIFT, ITSELF), gate.alarm_rate, **more)
+        yield self._point(place, FALSE_ALARMS, (points.DRIFT, ITSELF), gate.alarm_rate, **more)
 
 
 def vector_points(answer: Answer, as_of_ns: int) -> Iterator[Point]:
@@ -261,9 +247,9 @@ def _vectors(answer: Answer, time_ns: int) -> Iterator[Point]:
         base = str(parameters.pop(_OPERATION.get(parts.suite, ""), parts.name))
         name = base if parts.size in ("", _USUAL_SIZE) else f"{base}:{parts.size}"
         where = (answer.experiment, cell.place.host, cell.place.platform, cell.place.runtime)
-        tags = (*where, SYSTEM, name, canonical_json(parameters), cell.unit, "", "")
+        tags = (*where, points.SYSTEM, name, canonical_json(parameters), cell.unit, "", "")
         fields = {**interval_fields(cell.estimate), "value": cell.estimate.point}
-        yield make_point(VECTOR, tags, fields, time_ns)
+        yield make_point(points.VECTOR, tags, fields, time_ns)
 
 
 def _label(place: Place) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from helpers.runner_plans import HOST, python, write_plan
 from regatta.cli.measure_here import due_before
-from regatta.cli.time_runs import invocations_of
+from regatta.cli.time_spec import invocations_of
 from regatta.host.journal.decisions import DECISIONS, DECISIONS_VERSION
 from regatta.spec.invocations_schema import Invocations
 from regatta.store.folder import Folder

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 import pytest
 
+from regatta.cli.time_answer import marked_up
 from regatta.cli.time_commands import scanned, words_of
-from regatta.cli.time_tables import marked_up
 from regatta.figures.section import Table
 
 

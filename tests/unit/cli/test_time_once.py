@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from regatta.cli.time_commands import Alternative
 from regatta.cli.time_once import around, for_each_command
 from regatta.host.errors import HostError
 
@@ -17,8 +18,8 @@ COMPILERS = [{"c": "gcc"}, {"c": "clang"}]
 def filled(
     text: str, chosen: list[dict[str, str]], given: dict[str, list[str]], *excluded: dict[str, object]
 ) -> list[str]:
-    called = [f"command-{number}" for number in range(len(chosen))]
-    return [" ".join(words) for words in for_each_command(text.split(), called, chosen, given, excluded)]
+    commands = [Alternative(f"command-{number}", [], values) for number, values in enumerate(chosen)]
+    return [" ".join(words) for words in for_each_command(text.split(), commands, given, excluded)]
 
 
 def test_equal_ones_run_once_and_others_with_the_values_of_each_command() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from helpers.golden import Golden
 from helpers.quiet_machines import AMD, ARM, INTEL, FakeKernel, Machine, build
-from regatta.fleet.fitness import fitness, overall
+from regatta.fleet.census import fitness, overall
 from regatta.host.facts import arm_processor, changes, fingerprint, host_class, local_facts
 from regatta.host.quiet.engine import KEYS, apply, status
 from regatta.host.quiet.host import CPU

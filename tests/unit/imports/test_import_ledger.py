@@ -17,8 +17,8 @@ from helpers.specs.imported import REBENCH, RUNNING_NG, of_rebench, of_running_n
 from regatta.host.errors import SpecError
 from regatta.imports.drafts import Imported
 from regatta.imports.ledger import Ledger
+from regatta.imports.reader import read_yaml_1_1
 from regatta.imports.running_ng_files import read_configuration
-from regatta.imports.yaml_1_1 import read_yaml_1_1
 from regatta.spec.yaml_lines import Document, KeyPath, dotted_path, parse_yaml, paths_in
 
 

@@ -9,10 +9,9 @@ import pytest
 from helpers.specs.imported import HOME, load, of_rebench
 from regatta.host.errors import Problem, SpecError
 from regatta.imports.drafts import write_files
-from regatta.imports.names import Names, clean
 from regatta.imports.rebench import import_rebench
 from regatta.imports.running_ng import import_running_ng
-from regatta.imports.words import shell_syntax
+from regatta.imports.words import Names, clean, shell_syntax
 from regatta.spec.fields import NAME
 from regatta.spec.yaml_lines import parse_yaml
 

@@ -14,7 +14,7 @@ from test_import_problems import REBENCH, RUNNING_NG
 
 from helpers.specs.imported import commands, load, of_rebench, of_running_ng
 from regatta.host.errors import SpecError
-from regatta.imports.yaml_1_1 import resolve_plain_1_1
+from regatta.imports.reader import resolve_plain_1_1
 from regatta.spec.yaml_lines import parse_yaml
 
 _words = st.sampled_from(

@@ -11,6 +11,25 @@ from pathlib import Path
 from regatta.host.errors import HostError
 from regatta.host.values.host import Host
 
+# Limits on data from a host, which may be broken or untrusted. Larger data is refused, so that it cannot fill this machine.
+#: answer on standard output
+MAXIMUM_ANSWER_BYTES = 64 << 20
+#: messages on standard error besides an answer; the end is kept
+MAXIMUM_TOLD_BYTES = 64 << 20
+KEPT_TOLD_BYTES = 65_536
+#: line of a journal: a record holds two capped outputs and its iterations
+LONGEST_LINE_BYTES = 64 << 20
+#: state of a runner
+LONGEST_STATE_BYTES = 65_536
+#: journal file that is fetched as a whole
+LARGEST_JOURNAL_BYTES = 16 << 30
+#: one file that a suite keeps, and all files fetched at the end of one segment
+LARGEST_KEPT_BYTES = 1 << 30
+MOST_KEPT_BYTES = 64 << 30
+MOST_ATTEMPTS = 100_000
+#: maximum number of invalid lines before reading stops
+MOST_REFUSED_LINES = 1000
+
 
 class Unreachable(HostError):
     """The connection to the host is broken. Processes on the host continue."""
@@ -26,8 +45,18 @@ class Answer:
 
     def last_line(self) -> str:
         """Return the last line of standard error for a message, at most one screen wide."""
-        lines = [line.strip() for line in self.stderr.splitlines() if line.strip()]
-        return lines[-1][:400] if lines else f"exit {self.returncode}"
+        return last_line(self.stderr) or f"exit {self.returncode}"
+
+
+def last_line(text: str) -> str:
+    """Return the last line of an output for a message; "" without any."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:400] if lines else ""
+
+
+def distrusted(where: str, expected: str, got: str) -> HostError:
+    """Return the error of a host whose data is not as expected."""
+    return HostError(where, expected, got, "find the cause before you trust this host")
 
 
 class Remote(ABC):
@@ -47,7 +76,7 @@ class Remote(ABC):
 
         Raises:
             Unreachable: the connection is broken.
-            HostError: the output exceeds the limits of `regatta.fleet.bounds`.
+            HostError: the output exceeds the limits of this module.
         """
 
     @abstractmethod

@@ -13,8 +13,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from regatta.fleet.bounds import KEPT_TOLD_BYTES, MAXIMUM_ANSWER_BYTES, MAXIMUM_TOLD_BYTES
-from regatta.fleet.remote.base import Answer, Remote, Unreachable
+from regatta.fleet.remote.base import (
+    KEPT_TOLD_BYTES,
+    MAXIMUM_ANSWER_BYTES,
+    MAXIMUM_TOLD_BYTES,
+    Answer,
+    Remote,
+    Unreachable,
+    distrusted,
+)
 from regatta.host.errors import HostError
 from regatta.store.folder import replacing
 
@@ -116,17 +123,12 @@ def _read_both(process: subprocess.Popen[bytes], where: str, timeout_s: float) -
                     told_bytes += len(data)
                     del told[:-KEPT_TOLD_BYTES]
             if len(out) > MAXIMUM_ANSWER_BYTES:
-                raise _too_much(where, "an answer", MAXIMUM_ANSWER_BYTES)
+                raise distrusted(where, f"an answer of at most {MAXIMUM_ANSWER_BYTES >> 20} MiB", "more")
             if told_bytes > MAXIMUM_TOLD_BYTES:
-                raise _too_much(where, "messages", MAXIMUM_TOLD_BYTES)
+                raise distrusted(where, f"messages of at most {MAXIMUM_TOLD_BYTES >> 20} MiB", "more")
         with suppress(BlockingIOError):
             told += os.read(process.stderr.fileno(), KEPT_TOLD_BYTES)
     return bytes(out), bytes(told[-KEPT_TOLD_BYTES:])
-
-
-def _too_much(where: str, what: str, limit_bytes: int) -> HostError:
-    limit = f"{what} of at most {limit_bytes >> 20} MiB"
-    return HostError(where, limit, "more", "find the cause before you trust this host")
 
 
 @contextmanager

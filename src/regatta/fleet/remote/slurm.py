@@ -22,8 +22,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from regatta.fleet.bounds import MAXIMUM_ANSWER_BYTES
-from regatta.fleet.remote.base import Answer, Unreachable
+from regatta.fleet.remote.base import MAXIMUM_ANSWER_BYTES, Answer, Unreachable
 from regatta.fleet.remote.here import Here
 from regatta.fleet.remote.slurm_queue import (
     CONTROLLER_PATIENCE_S,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from regatta.fleet.remote.base import Unreachable
+from regatta.fleet.remote.base import Unreachable, last_line
 from regatta.host.errors import HostError
 from regatta.host.processes import process_start
 
@@ -147,11 +147,8 @@ def ask(argv: Sequence[str]) -> str:
     if _NO_CONTROLLER in done.stderr or "Connection refused" in done.stderr:
         raise no_controller()
     if done.returncode != 0:
-        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        raise HostError(
-            argv[0], "an answer from Slurm", lines[-1][:400] if lines else f"exit {done.returncode}",
-            "check that `sinfo` works on this machine",
-        )  # fmt: skip
+        got = last_line(done.stderr) or f"exit {done.returncode}"
+        raise HostError(argv[0], "an answer from Slurm", got, "check that `sinfo` works on this machine")
     return done.stdout
 
 

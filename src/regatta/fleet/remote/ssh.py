@@ -12,7 +12,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from regatta.fleet.remote.base import Answer, Remote, Unreachable
+from regatta.fleet.remote.base import Answer, Remote, Unreachable, last_line
 from regatta.fleet.remote.here import run_bounded
 from regatta.host.errors import HostError
 from regatta.host.values.host import Host, SshPlace
@@ -75,8 +75,7 @@ class Ssh(Remote):
 
     def broken(self, told: str) -> Unreachable:
         """Return the error of a failed connection from the messages of ssh."""
-        lines = [line.strip() for line in told.splitlines() if line.strip()]
-        text = lines[-1][:400] if lines else "connection lost"
+        text = last_line(told) or "connection lost"
         fix = "check that it is running: `regatta hosts`"
         if "Host key verification failed" in told or "REMOTE HOST IDENTIFICATION HAS CHANGED" in told:
             text = "its host key differs from the one in known_hosts"

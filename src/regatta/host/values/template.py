@@ -18,6 +18,11 @@ def scalar_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def literal(text: str) -> str:
+    """Return an argument that `fill` turns into this text."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
 def fill(argument: str, values: Mapping[str, str]) -> str:
     """Replace every `{name}`. Names in inserted values are not replaced.
 
