@@ -100,10 +100,7 @@ def sorted_by_mean(commands: Sequence[Command]) -> list[Command]:
 def table_of_commands(commands: Sequence[Command], level: float, unit: str | None) -> Table:
     """Return a table of the elapsed times, with the mean processor times of whole runs.
 
-    Args:
-        commands: in the order of the rows.
-        level: of the intervals.
-        unit: of all times; None: a fitting one.
+    `unit`: of all times; None: a fitting one.
     """
     from regatta.figures.section import Table
     from regatta.figures.text import choose_scale, show_ends, show_percent

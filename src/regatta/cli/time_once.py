@@ -55,10 +55,7 @@ def around(
 ) -> Iterator[None]:
     """Run the setups, yield, and run the cleanups in any case: also after Ctrl-C, or if a setup failed.
 
-    Args:
-        setups, cleanups: words of each command.
-        environment: variables in addition to those of every measured command.
-        find: returns the path of a program.
+    `find`: returns the path of a program.
 
     Raises:
         HostError: a command failed. A failed setup stops the others. All cleanups run, and the first failure is raised unless

@@ -132,9 +132,7 @@ def _changed(home: Path, name: str, now: dict[str, str]) -> list[str]:
 def fitness(facts: Mapping[str, str], quiet: Mapping[str, Any] | None) -> list[Finding]:
     """Return the findings on a host, most severe first.
 
-    Args:
-        facts: as reported by the host (`regatta.host.ready.facts`).
-        quiet: the JSON of the verb `quiet status` there; None: not available.
+    `quiet`: the JSON of the verb `quiet status` there; None: not available.
 
     Returns:
         (level, sentence) each; `poor`: fix the host or use another; `fair`: wider intervals; `good`: no problem.

@@ -85,9 +85,7 @@ class Answer:
 def host_benchmarks(home: Path, cpus: int) -> dict[str, Benchmark]:
     """Return the benchmarks of the suite that check a host.
 
-    Args:
-        home: folder with `configs/`.
-        cpus: number of CPUs on which `cpu_noise` runs in sequence; >= 1.
+    `cpus`: number of CPUs on which `cpu_noise` runs in sequence; >= 1.
 
     Raises:
         SpecError: the suite is invalid.
@@ -203,9 +201,7 @@ class HostRunner:
     def run(self, noisy: list[int], told: Callable[[], None]) -> ProgramResults:
         """Run all programs in sequence.
 
-        Args:
-            noisy: the CPUs to check for noise, all or some of the measuring CPUs.
-            told: called after each program.
+        `noisy`: the CPUs to check for noise; `told`: called after each program.
 
         Raises:
             KeyboardInterrupt: a stop was requested.

@@ -103,9 +103,7 @@ def check_pinning(noise: Mapping[int, Answer]) -> Check:
 def check_clock(infos: list[Mapping[str, float]], source: str) -> list[Check]:
     """Check resolution, cost and shortest trusted interval, as measured by every program of the suite at its start.
 
-    Args:
-        infos: clock information of all programs that succeeded.
-        source: clock source of the kernel; empty: unknown.
+    `source`: clock source of the kernel; empty: unknown.
     """
     steps = f"steps of at most {_RESOLUTION_NS} ns"
     cost = f"at most {_CLOCK_COST_NS} ns per reading"

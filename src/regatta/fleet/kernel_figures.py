@@ -53,12 +53,7 @@ def _boosts(cpu_root: Path) -> bool:
 
 
 def kernel_frequency(cpu: int, root: Path = _ROOT) -> KernelFrequency | None:
-    """Return the frequency of one CPU.
-
-    Args:
-        cpu: its number.
-        root: parent of `proc` and `sys`; another tree in tests.
-    """
+    """Return the frequency of one CPU. `root`: parent of `proc` and `sys`."""
     cpu_root = root / "sys/devices/system/cpu"
     scaling = cpu_root / f"cpu{cpu}/cpufreq"
     lowest, highest = _number(scaling / "scaling_min_freq"), _number(scaling / "scaling_max_freq")

@@ -50,12 +50,8 @@ def write_experiment(
     """Write `plan/experiment.json`.
 
     Args:
-        folder: folder of the experiment.
-        experiment: the experiment.
-        hosts: planned hosts.
         impossible: label of a cell, the reason, and its host.
         left_out: host -> why it has no plan.
-        plan_ids: host -> the id of its plan.
     """
     document: ExperimentDocument = {
         "experiment": {

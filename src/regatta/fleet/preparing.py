@@ -36,11 +36,6 @@ class Readiness:
 def make_hosts_ready(experiment: Experiment, home: Path, wish: Wish) -> Readiness:
     """Prepare all possible hosts of an experiment.
 
-    Args:
-        experiment: the experiment.
-        home: result of `find_home`.
-        wish: settings of the profile.
-
     Raises:
         HostError: no host is ready, a local build fails, or this machine is a host and fails.
     """

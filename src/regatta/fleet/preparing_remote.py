@@ -29,10 +29,7 @@ T = TypeVar("T")
 def reach(home: Path, stock: Stock, found: Readiness) -> None:
     """Prepare the remote hosts concurrently.
 
-    Args:
-        home: result of `find_home`.
-        stock: local files for hosts.
-        found: has the agents; gets the prepared hosts, and the reasons of excluded ones.
+    `found` has the agents; it gets the prepared hosts, and the reasons of excluded ones.
     """
     architectures = _facts(home, found)
     staged = {name: stage(stock, name) for name in sorted(set(architectures.values()))}

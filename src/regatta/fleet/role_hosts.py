@@ -16,11 +16,6 @@ from regatta.store.folder import Folder
 def ways_to(hosts: Sequence[Host], place: Folder, wish: Wish) -> dict[str, dict[str, Any]]:
     """Return host -> command of an agent there, its folder, and its address, as `regatta.host.roles.agents.Way`.
 
-    Args:
-        hosts: the hosts that measure together.
-        place: folder of the experiment.
-        wish: how the profile reaches other machines.
-
     Raises:
         HostError: a host cannot be reached, or has no address for the others.
     """
@@ -49,9 +44,7 @@ def allocation_of(hosts: Sequence[Host], name: str) -> list[str]:
 
     One allocation, because two experiments could otherwise each hold a node that the other one waits for.
 
-    Args:
-        hosts: nodes of Slurm; if none of them is one, nothing is allocated.
-        name: of the hosts together.
+    Nothing is allocated if none of them is a node of Slurm.
 
     Raises:
         HostError: only some of them are nodes of Slurm, or Slurm has no node for one.

@@ -92,11 +92,6 @@ class Imported:
 def write_files(files: dict[str, str], folder: Path, force: bool) -> None:
     """Write the files of an import, each atomically.
 
-    Args:
-        files: name to text.
-        folder: created if missing.
-        force: whether existing files are replaced.
-
     Raises:
         SpecError: files exist, and `force` is not given.
         OSError: the folder cannot be written.

@@ -165,9 +165,7 @@ class Reader:
     def valid(self, path: KeyPath, convert: Callable[[Reader], object]) -> bool:
         """Return whether a part of the input can be converted; an invalid one is listed as left out.
 
-        Args:
-            path: the part.
-            convert: converts it from a separate reader, so that an invalid part marks nothing as imported.
+        `convert`: converts it from a separate reader, so that an invalid part marks nothing as imported.
         """
         trial = Reader(self.document)
         convert(trial)

@@ -54,11 +54,7 @@ _Member = tuple[_Experiment, Chosen, Settings]
 
 
 def import_rebench(path: Path, home: Path) -> Imported:
-    """Import a ReBench configuration.
-
-    Args:
-        path: the file.
-        home: folder with `configs/`, whose names are taken.
+    """Import a ReBench configuration. `home`: folder with `configs/`, whose names are taken.
 
     Returns:
         the specs, that of the default experiment first.

@@ -24,9 +24,7 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 def read_configuration(path: Path, package_data: Path | None) -> Document:
     """Read a configuration and its includes.
 
-    Args:
-        path: the file.
-        package_data: value of `$RUNNING_NG_PACKAGE_DATA`; None: unset.
+    `package_data`: value of `$RUNNING_NG_PACKAGE_DATA`; None: unset.
 
     Raises:
         SpecError: a file is wrong or missing.

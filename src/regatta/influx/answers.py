@@ -55,9 +55,7 @@ _OPERATION = {"micro": "operation"}
 def estimate_points(answer: Answer, as_of_ns: int) -> Iterator[Point]:
     """Yield means, ratios (to the baseline, to the first runtime, of platforms), pairs, GC overheads and drift.
 
-    Args:
-        answer: answer of one experiment.
-        as_of_ns: start of its newest record, UTC.
+    `as_of_ns`: start of its newest record, UTC.
     """
     return apart(labelled_estimates(_estimates(answer, as_of_ns)))
 
@@ -118,11 +116,7 @@ class _Maker:
     ) -> Point:
         """Return the ratio of an alternative to its baseline, on one host or over all hosts of a platform.
 
-        Args:
-            of: the comparison.
-            better: direction of the metric.
-            named: place of the alternative, for the label.
-            kind: the tags `kind` and `baseline`, if not `ratio`.
+        `named`: place of the alternative, for the label; `kind`: its tags, if not `ratio`.
         """
         kind = kind or (points.RATIO, of.b_name)
         return self._point(

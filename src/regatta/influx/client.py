@@ -304,10 +304,7 @@ class Client:
     def _series(self, query: str, pieces: Iterable[bytes], empty: bool) -> Iterator[Series]:
         """Yield the series of an answer. An answer can be truncated without an error: its last chunk must not announce another.
 
-        Args:
-            query: the query.
-            pieces: one JSON document each.
-            empty: whether an answer without documents is valid.
+        `empty`: whether an answer without documents is valid.
         """
         more = not empty
         for piece in pieces:

@@ -133,8 +133,6 @@ class Ingest:
         """Create an ingest of one experiment.
 
         Args:
-            folder: folder of the experiment.
-            client: client that writes.
             reader: client that checks whether the database still holds the written points; None: no check.
             say: called with messages for the user.
             progress: called with the number of bytes of the journal that were read.

@@ -108,9 +108,6 @@ def attempt(folder: Folder, host: str, url: str, identity: str, name: str = _MAR
     """Send the content of the block, unless an attempt failed less than `HELD_S` ago.
 
     Args:
-        folder: folder of the experiment.
-        host: host whose journal is sent.
-        url: address of the database.
         identity: identity of the database; markers of other databases do not count.
         name: name of the marker; other markers do not count.
 

@@ -171,13 +171,8 @@ def estimate_point(
     """Return the point of an estimate.
 
     Args:
-        experiment: its name.
-        place: host, benchmark, configuration and heap.
         series: metric, unit and parameters.
         kind: the tags `kind` and `baseline`.
-        estimate: point and interval.
-        time_ns: UTC, in ns since 1970.
-        more: further fields.
     """
     metric, unit, parameters = series
     factor, mib = place.heap.factor, place.heap.mib

@@ -65,8 +65,6 @@ class RecordLines:
         """Begin, or continue after the record that left `carry`.
 
         Args:
-            labels: labels of the host.
-            segment: segment number in the name of the journal file.
             carry: last time used by the previous records, in ns; 0: no records.
             series: counter of series, possibly shared by several files.
         """

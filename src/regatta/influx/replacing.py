@@ -35,8 +35,6 @@ def drop(
     """Drop the points of an experiment. Cursors go first: after a kill in between, everything is written again.
 
     Args:
-        folder: folder of the experiment.
-        client: client that may write.
         hosts: only the journals of these; None: the whole experiment.
         estimates: also drop estimates and vectors, which belong to no single host.
         say: called when waiting for another process.
@@ -88,8 +86,6 @@ def drop_answer(client: Client, experiment: str, as_of_ns: int, say: Say) -> Non
     Pairs and rankings are deleted at all times: with other alternatives, those of earlier answers are wrong.
 
     Args:
-        client: client that may write.
-        experiment: its name.
         as_of_ns: start of its newest record, UTC.
         say: called if the database does not support deletion, such as InfluxDB 3; then nothing is deleted.
 

@@ -54,9 +54,7 @@ class SeriesEstimate:
 def estimate_series(cells: Iterable[Cell], measured: Mapping[tuple[str, str], int]) -> SeriesEstimate:
     """Estimate from the plan: a measured cell has its known series, any other cell those of its benchmark or its kind.
 
-    Args:
-        cells: cells of all hosts.
-        measured: (host, cell id) -> series of its iterations (`measured_series`).
+    `measured`: (host, cell id) -> series of its iterations (`measured_series`).
     """
     cells = list(cells)
     of_benchmark: dict[str, int] = {}

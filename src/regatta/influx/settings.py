@@ -148,10 +148,7 @@ class Settings:
 
 
 def find_settings(home: Path | None) -> Settings | None:
-    """Find and read the settings.
-
-    Args:
-        home: the folder with `configs/`; None: not searched.
+    """Find and read the settings. `home`: the folder with `configs/`; None: not searched.
 
     Returns:
         the settings, or None if no InfluxDB is configured.

@@ -38,9 +38,7 @@ Natural = tuple[tuple[int, float, str], ...]
 def setting_text(parameters: Mapping[str, Scalar], shown: frozenset[str] | None = None) -> str:
     """Format parameters without JSON: `add double`, `64 MiB, stride 64 bytes`, `99th percentile`; "" for none.
 
-    Args:
-        parameters: by name.
-        shown: names of the parameters to show; None: all.
+    `shown`: names of the parameters to show; None: all.
     """
     texts: list[str] = []
     numbers: list[str] = []
@@ -97,8 +95,7 @@ def differing(rows: Sequence[Mapping[str, Scalar]]) -> frozenset[str]:
 def places(keys: Iterable[tuple[_Key, tuple[str, ...]]]) -> dict[_Key, int]:
     """Return the place of each key, from 0, in natural order: `2x` before `10x`.
 
-    Args:
-        keys: each with the texts to sort by.
+    `keys`: each with the texts to sort by.
     """
     ordered = sorted(dict(keys).items(), key=lambda one: tuple(map(natural, one[1])))
     return {key: place for place, (key, _) in enumerate(ordered)}

@@ -125,8 +125,6 @@ def verify(
     """Compare both sides.
 
     Args:
-        folder: folder of the experiment.
-        client: client that may read.
         hosts: only these, without events; None: the whole experiment.
         others: expected points of one time besides those of journal and events. They are counted.
         progress: called with the number of bytes of the journal that were read.
@@ -367,12 +365,7 @@ class HostSums:
         self._horizon_ns = horizon_ns
 
     def add(self, record: Mapping[str, Any], times: RecordLines, labels: HostLabels) -> None:
-        """Add the next record of a journal file.
-
-        Args:
-            record: result of `decode_record`.
-            times: lines of this file; it advances.
-            labels: labels of the host for the record.
+        """Add the next record of a journal file. `times`: lines of this file; it advances.
 
         Raises:
             StoreError: the record violates docs/protocol.md.

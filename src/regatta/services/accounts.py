@@ -83,10 +83,7 @@ def _rows(status: int, body: bytes) -> list[list[object]]:
 def make_accounts(door: Door, database: str, passwords: Mapping[str, str]) -> None:
     """Create the database and its accounts if missing; each can then log in.
 
-    Args:
-        door: the server.
-        database: its name.
-        passwords: account -> password for all of ACCOUNTS, of letters and digits, so that no statement needs escapes.
+    `passwords`: of all ACCOUNTS, of letters and digits, so that no statement needs escapes.
 
     Raises:
         HostError: a different administrator exists.

@@ -72,10 +72,7 @@ class LocalGrafana(LocalService):
     def start(self, program: list[str], wished_port: int | None, influx: dict[str, str]) -> None:
         """Start it and wait until it answers.
 
-        Args:
-            program: as from `installed`.
-            wished_port: None: the usual port, or any free port if it is in use.
-            influx: the variables of the data source.
+        `program`: as from `installed`; `influx`: the variables of the data source.
 
         Raises:
             HostError: the wished port is in use, or Grafana does not start.

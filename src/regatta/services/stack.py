@@ -64,12 +64,6 @@ class Up:
 def up(services: ServiceFolder, home: Path, options: StackOptions, say: Say) -> Up:
     """Start the services that are not up, and write the settings.
 
-    Args:
-        services: the folder of the services.
-        home: the folder with `docker/` and `dashboards/`.
-        options: the options of the user.
-        say: receives progress messages.
-
     Raises:
         HostError: InfluxDB cannot be started (no process is left running), or another host uses its data.
     """
@@ -154,15 +148,7 @@ def _other_way(got: str) -> HostError:
 
 
 def down(services: ServiceFolder, home: Path, delete: bool) -> list[str]:
-    """Stop the running services, and remove the settings.
-
-    Args:
-        services: the folder of the services.
-        home: the folder with `docker/`.
-        delete: also delete all data and passwords.
-
-    Returns:
-        The services that were running.
+    """Stop the services, and remove the settings; with `delete`, also data and passwords. Return those that ran.
 
     Raises:
         HostError: another host uses the data.

@@ -70,7 +70,6 @@ class Remote(ABC):
         """Run a command and wait for its end.
 
         Args:
-            argv: the words of the command.
             stdin: its standard input, or a file with it.
             timeout_s: after this time the host counts as unreachable.
 

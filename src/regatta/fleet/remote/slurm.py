@@ -90,10 +90,6 @@ def allocating(nodes: Sequence[SlurmRemote], name: str) -> list[str]:
 
     Allocations of the same hosts whose commands were killed are returned to Slurm first.
 
-    Args:
-        nodes: the nodes.
-        name: of the hosts together.
-
     Raises:
         NoController: the Slurm controller is unresponsive for minutes.
         HostError: no node is available.
@@ -350,11 +346,7 @@ class SlurmRemote(Here):
     # ---- how it ended ------------------------------------------------------------------------------------------------
 
     def ending(self, process: subprocess.Popen[bytes], told: str = "") -> Ending:
-        """Return how a process started by `open` ended; it must have exited.
-
-        Args:
-            process: result of `open`.
-            told: its standard error.
+        """Return how a process started by `open` ended; it must have exited. `told`: its standard error.
 
         Raises:
             NoController: the Slurm controller is unresponsive for minutes.

@@ -246,9 +246,7 @@ def end_orphans(names: Iterable[str], finished: Callable[[Owner], bool] = lambda
     A killed process may leave a pending job, an unattended step, or an empty allocation that would hold the node forever.
     Jobs of living processes are left alone.
 
-    Args:
-        names: job names.
-        finished: whether a job of this process has finished its work already.
+    `finished`: whether a job of this process has finished its work already.
 
     Raises:
         NoController, HostError: see `ask`.
