@@ -81,8 +81,7 @@ def linked(panel: PanelBuilder, column: str, name: str, title: str, time: str) -
 def shaded(panel: PanelBuilder, column: str, limits: Steps) -> PanelBuilder:
     """Colour the background of a table column by its values."""
     return panel.override_by_name(
-        column,
-        [setting("custom.displayMode", "color-background-solid"), *_by_value(limits)],
+        column, [setting("custom.displayMode", "color-background-solid"), *_by_value(limits)]
     )
 
 
@@ -109,10 +108,7 @@ def counts(variables: Sequence[str], also: Sequence[str], tags: Sequence[str] = 
         columns = f'{number} AS "{name}", {number} - {number} AS "{_ZERO}"'
         return Query(f'SELECT {columns} FROM "invocation" WHERE {where}{grouped(tags)}')
 
-    return [
-        asked("invocations"),
-        *(asked(f"{name}{_COUNTED}", status) for name, status in _STATUSES.items()),
-    ]
+    return [asked("invocations"), *(asked(f"{name}{_COUNTED}", status) for name, status in _STATUSES.items())]
 
 
 def with_share_perturbed(panel: PanelBuilder) -> PanelBuilder:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.curves import over_number
-from dashboards.influxql import Query, chosen, escaped, newest, tag_values, without
+from dashboards.influxql import Query, chosen, escaped, newest, tag_values
+from dashboards.intervals import percentile_bars
 from dashboards.layout import Row, Section, board, experiments, hidden, many, one, variable
-from dashboards.pieces import MODE_COLOURS, PanelBuilder, arranged, bars, rows_of, setting, shortened
+from dashboards.pieces import MODE_COLOURS, PanelBuilder, rows_of, setting, shortened
 
 _RUN = "`regatta run configs/experiments/chat.yml`"
 _EMPTY = f"run {_RUN}, whose estimates come at the end of the run, or `regatta ingest chat`"
@@ -76,26 +77,17 @@ def _metric(metric: str, *also: str) -> str:
 
 
 def _latency() -> PanelBuilder:
-    def asked(share: str, name: str) -> Query:
-        # The places of percentiles differ: one of them sorts the rows.
-        columns = (("point", name), *(("place",) if share == "50" else ()))
-        where = _metric("latency", _of_percentile(share))
-        return Query(newest("estimate", columns, where, without("parameters")))
-
-    panel = bars(
+    return percentile_bars(
         "How long does a message take?",
         "Time from when a message was due until the last of its receivers has it: percentiles of each invocation, mean over "
         "invocations, by number of connections and mode, on a logarithmic axis. Because the time counts from the planned send, a server "
         "that stalls cannot hide it.",
         _EMPTY,
-        [asked(*share) for share in _SHARES],
+        {name: _metric("latency", _of_percentile(share)) for share, name in _SHARES},
         "benchmark",
-        "ns",
         shorten=_LABEL,
         shown=_SHORT,
-        log=True,
     )
-    return arranged(panel, ("benchmark", *(name for _, name in _SHARES)), order="place", merged=True)
 
 
 def _late() -> PanelBuilder:

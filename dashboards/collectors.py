@@ -8,9 +8,9 @@ from dashboards.changes import unit_columns
 from dashboards.curves import over_heap
 from dashboards.experiment import CELLS, INGEST
 from dashboards.influxql import Query, chosen, estimates, newest, of_units, without
-from dashboards.intervals import difference_bars, mean_bars
+from dashboards.intervals import difference_bars, mean_bars, percentile_bars
 from dashboards.layout import Row, Section, board, experiments, hidden, many, one
-from dashboards.pieces import COLLECTOR_COLOURS, PanelBuilder, arranged, bars, rows_of
+from dashboards.pieces import COLLECTOR_COLOURS, PanelBuilder, rows_of
 
 _WHERE = chosen(*CELLS, "host")
 _JAVA = "`regatta run configs/experiments/collectors.yml`"
@@ -110,36 +110,20 @@ def _stalls() -> PanelBuilder:
 
 
 def _percentiles(title: str, description: str, metric: str, otherwise: str) -> PanelBuilder:
-    shares = ((50, "median"), (90, "90 %"), (99, "99 %"), (100, "maximum"))
-    queries = [
-        Query(newest("estimate", (("point", name), *(("short", "place") if share == 50 else ())),
-                     _mean(metric, f"\"parameters\" = '{{\"percentile\":{share}}}'"), without("parameters")))
-        for share, name in shares
-    ]  # fmt: skip
-    panel = bars(
-        title,
-        description,
-        otherwise,
-        queries,
-        "short",
-        "ns",
-        log=True,
-    )
-    return arranged(panel, ("short", *(name for _, name in shares)), order="place", merged=True)
+    shares = {"median": 50, "90 %": 90, "99 %": 99, "maximum": 100}
+    wheres = {
+        name: _mean(metric, f'"parameters" = \'{{"percentile":{share}}}\'') for name, share in shares.items()
+    }
+    return percentile_bars(title, description, otherwise, wheres, "short")
 
 
 def _kinds() -> PanelBuilder:
+    total = _mean("gc_pause_total")
     return rows_of(
         "What kinds of pauses are there, and how much time do they take?",
         "Total time of each kind of pause in one invocation, mean with its interval. Collectors have different kinds.",
         _PAUSES,
-        [
-            Query(
-                newest(
-                    "estimate", (("point", "mean"), "low", "high", "n", "setting"), _mean("gc_pause_total")
-                )
-            )
-        ],
+        [Query(newest("estimate", (("point", "mean"), "low", "high", "n", "setting"), total))],
         "ns",
         columns=("collector", "heap", "setting", "mean", "low", "high", "n"),
         units={"n": "none"},

@@ -33,6 +33,7 @@ _CHOSEN = ("experiment", "host")
 _WHERE = chosen(*_CHOSEN)
 _RUN = "choose a longer time, or start one with `regatta run SPEC`: with InfluxDB configured, its points are sent while it runs"
 _SEGMENTS = '"kind" =~ /^(provisioned|waiting|waiting_ended|segment_started|segment_ended|job_failed|experiment_started|experiment_ended)$/'
+_JOB_FAILED = f"{chosen('experiment', also=TIMES)} AND \"kind\" = 'job_failed'"
 _OWN_TIME = "from=${__data.fields.begun.numeric}&to=${__data.fields.newest.numeric}"
 
 
@@ -112,16 +113,18 @@ def _alerts() -> PanelBuilder:
     )
 
 
+def _count(title: str, how: str, query: str, what: str) -> PanelBuilder:
+    queries = [Query(query, "time_series", what)]
+    return number(title, how, "none failed", queries, "none", ((None, GREEN), (1, RED)))
+
+
 def _failed() -> PanelBuilder:
-    query = f'SELECT count("iteration_rows") FROM "invocation" WHERE {chosen(*_CHOSEN, also=(FAILED, TIMES))}'
-    return number(
+    return _count(
         "Did invocations fail?",
         "Number of invocations that failed, crashed or timed out in the selected time. `oom` is a result and does not count. "
         "`regatta verify EXPERIMENT` lists them.",
-        "none failed",
-        [Query(query, "time_series", "invocations")],
-        "none",
-        ((None, GREEN), (1, RED)),
+        f'SELECT count("iteration_rows") FROM "invocation" WHERE {chosen(*_CHOSEN, also=(FAILED, TIMES))}',
+        "invocations",
     )
 
 
@@ -140,14 +143,11 @@ def _perturbed() -> PanelBuilder:
 
 
 def _jobs() -> PanelBuilder:
-    query = f'SELECT count("text") FROM "event" WHERE {chosen("experiment", also=TIMES)} AND "kind" = \'job_failed\''
-    return number(
+    return _count(
         "Did steps of workflows fail?",
         "Number of Snakemake jobs that ended with an error in the selected time. The details below list them.",
-        "none failed",
-        [Query(query, "time_series", "steps")],
-        "none",
-        ((None, GREEN), (1, RED)),
+        f'SELECT count("text") FROM "event" WHERE {_JOB_FAILED}',
+        "steps",
     )
 
 
@@ -203,7 +203,9 @@ def _events() -> PanelBuilder:
 
 
 def _failures() -> PanelBuilder:
-    failed = f'SELECT "experiment", "host", "text" FROM "event" WHERE {chosen("experiment", also=TIMES)} AND "kind" = \'job_failed\' ORDER BY time DESC LIMIT 50'
+    failed = (
+        f'SELECT "experiment", "host", "text" FROM "event" WHERE {_JOB_FAILED} ORDER BY time DESC LIMIT 50'
+    )
     return rows_of(
         "Which steps failed, and why?",
         "The newest 50 failed steps. The dashboard of an experiment lists its failed invocations.",

@@ -65,75 +65,55 @@ def history() -> Dashboard:
 
 
 def _shifts() -> PanelBuilder:
+    columns = ("experiment", "host", "benchmark", "metric")
+    fields = '"point" AS "ratio", "low", "high", "false_rate" AS "false shifts", "label" AS "text"'
+    tags = ", ".join(f'"{name}"' for name in columns)
+    query = f'SELECT {tags}, {fields} FROM "estimate"'
     panel = rows_of(
         "What has changed?",
         "Shifts that `regatta history` found, with the time of the first experiment after them. `ratio`: the level after a shift over that "
         "before it, with its interval. `false shifts`: the share of unchanged series that show one. In the panels below, the shifts of their lines are vertical lines.",
         "no shift is known in the selected time; `regatta history EXPERIMENT... --ingest` looks for them",
-        [
-            Query(
-                'SELECT "experiment", "host", "benchmark", "metric", "point" AS "ratio", "low", "high", "false_rate" AS "false shifts", "label" AS "text" FROM "estimate"'
-                f" WHERE {chosen('experiment', also=(_SHIFT, TIMES))} ORDER BY time DESC"
-            )
-        ],
+        [Query(f"{query} WHERE {chosen('experiment', also=(_SHIFT, TIMES))} ORDER BY time DESC")],
         "none",
-        columns=(
-            "Time",
-            "experiment",
-            "host",
-            "benchmark",
-            "metric",
-            "ratio",
-            "low",
-            "high",
-            "false shifts",
-            "text",
-        ),
+        columns=("Time", *columns, "ratio", "low", "high", "false shifts", "text"),
     )
     return show_ratios(panel)
 
 
+def _lines(title: str, how: str, fields: str, group: str, name: str) -> PanelBuilder:
+    """Return a line per series and unit. `name`: of a series, without the unit."""
+    queries = [
+        Query(f'SELECT {fields} FROM "estimate" WHERE {of_unit}{group}', "time_series", f"{name}{ending}")
+        for of_unit, ending in by_unit(_WHERE)
+    ]
+    panel = over_time(title, how, _EMPTY, queries, "short", least=None)
+    # Nights are further apart than the gaps of other panels.
+    return panel.span_nulls(True).insert_nulls(False)
+
+
 def _band() -> PanelBuilder:
-    panel = over_time(
+    panel = _lines(
         "$benchmark, $collector collector: how did it develop?",
         "Mean $metric of each selected experiment on $host (heap: $heap), with its interval as a band, at the time of the newest record. "
         "All selected experiments form one line: choose those that measured the same, such as every night's. A band covers the "
         "invocations of one experiment; experiments on the same code differ by more. A vertical line is a shift that `regatta history` found.",
-        _EMPTY,
-        [
-            Query(
-                f'SELECT "low", "point", "high" FROM "estimate" WHERE {of_unit}',
-                "time_series",
-                f"$col{ending}",
-            )
-            for of_unit, ending in by_unit(_WHERE)
-        ],
-        "short",
-        least=None,
+        '"low", "point", "high"',
+        "",
+        "$col",
     )
-    # Nights are further apart than the gaps of other panels.
-    panel.span_nulls(True).insert_nulls(False)
     return banded(panel, dict(UNITS.values()), "mean")
 
 
 def _all() -> PanelBuilder:
-    panel = over_time(
+    panel = _lines(
         "Do all configurations change together?",
         "Means without their intervals, one line per collector. A change of all lines is a change of the host or the benchmark, not of a "
         "configuration.",
-        _EMPTY,
-        [
-            Query(
-                f'SELECT "point" FROM "estimate" WHERE {of_unit}{grouped(("collector",))}',
-                "time_series",
-                f"$tag_collector{ending}",
-            )
-            for of_unit, ending in by_unit(_WHERE)
-        ],
-        "short",
-        least=None,
+        '"point"',
+        grouped(("collector",)),
+        "$tag_collector",
     )
-    panel.span_nulls(True).insert_nulls(False)
     # Programs without a collector.
     steps(panel, [("renameByRegex", {"regex": "^none (.*)$", "renamePattern": "mean $1"})])
     return unit_columns(by_collector(panel))

@@ -10,19 +10,18 @@ InfluxQL has no `max`: max(x, 0) is (x + abs(x)) / 2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from grafana_foundation_sdk.models.common import StackingMode
 
-from dashboards.influxql import SERIES, UNITS, Query, by_unit, newest, without_interval
+from dashboards.influxql import SERIES, UNITS, Query, by_unit, newest, without, without_interval
 from dashboards.pieces import BLUE, GREY, ORANGE, PanelBuilder, arranged, bars, colour, hidden_from, setting
 
 #: part of a bar -> colour, opacity in %
 _DIFFERENCE = {
-    "higher, certain": (ORANGE, 90),
-    "higher, possible": (ORANGE, 30),
-    "lower, certain": (BLUE, 90),
-    "lower, possible": (BLUE, 30),
+    f"{side}, {how}": (shade, opacity)
+    for side, shade in (("higher", ORANGE), ("lower", BLUE))
+    for how, opacity in (("certain", 90), ("possible", 30))
 }
 _WITHOUT = "without interval"
 #: verdicts on ratios. One without an interval has an empty verdict.
@@ -84,13 +83,7 @@ def _differences(where: str, tags: Sequence[str], x: str, verdict: str) -> Query
 
 
 def mean_bars(
-    title: str,
-    how: str,
-    empty: str,
-    where: str,
-    *,
-    x: str = "short",
-    unit: str = "",
+    title: str, how: str, empty: str, where: str, *, x: str = "short", unit: str = ""
 ) -> PanelBuilder:
     """Return the intervals of means.
 
@@ -132,14 +125,31 @@ def mean_bars(
     return arranged(panel, (x, *shown_parts, *values), order="place", merged=True)
 
 
-def _stacked(
+def percentile_bars(
     title: str,
     how: str,
     empty: str,
-    queries: Sequence[Query],
+    wheres: Mapping[str, str],
     x: str,
-    unit: str,
-    values: Sequence[str],
+    *,
+    shorten: str = "",
+    shown: str = "$1",
+) -> PanelBuilder:
+    """Return times as bars on a logarithmic axis. `wheres`: name of a percentile -> conditions; the first one sorts the rows."""
+    # The places of percentiles differ.
+    first = ("place",) if x in SERIES else (x, "place")
+    queries = [
+        Query(
+            newest("estimate", (("point", name), *(() if queried else first)), where, without("parameters"))
+        )
+        for queried, (name, where) in enumerate(wheres.items())
+    ]
+    panel = bars(title, how, empty, queries, x, "ns", shorten=shorten, shown=shown, log=True)
+    return arranged(panel, (x, *wheres), order="place", merged=True)
+
+
+def _stacked(
+    title: str, how: str, empty: str, queries: Sequence[Query], x: str, unit: str, values: Sequence[str]
 ) -> PanelBuilder:
     """Return stacked bars. `values`: columns that only the tooltip shows."""
     how = f"{how} `(disturbed)` after a name: measured on a busy machine, no conclusion."

@@ -6,7 +6,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard, VariableOption
 
 from dashboards.changes import gauged, pivot, repeated, spread
 from dashboards.influxql import COSTS, Query, chosen, grouped, newest, one_of, tag_values, without
-from dashboards.layout import Row, Section, board, experiments, hidden, many, one, variable
+from dashboards.layout import Row, Section, board, every, experiments, hidden, many, one, variable
 from dashboards.pieces import PanelBuilder, arranged, bars, curve, rows_of
 
 _RUN = "`regatta run configs/experiments/system-vector.yml`"
@@ -42,18 +42,10 @@ def vectors() -> Dashboard:
             hidden(many("platform", "vector")),
             one("runtime", "vector", within=_WITHIN, also=_SYSTEM),
             many("host", "vector", within=_WITHIN),
-            variable("primitive", tag_values("primitive", "vector", f"{_WHERE} AND \"unit\" = 'ns'"))
-            .multi(True)
-            .include_all(True)
-            .all_value(".*")
+            every(variable("primitive", tag_values("primitive", "vector", f"{_WHERE} AND \"unit\" = 'ns'")))
             .current(VariableOption(selected=True, text=list(_FIRST), value=list(_FIRST))),
             one("application", "vector", also="\"kind\" = 'prediction'"),
-            variable("curve", _CURVES)
-            .label("primitive with a numeric parameter")
-            .multi(True)
-            .include_all(True)
-            .all_value(".*")
-            .current(VariableOption(selected=True, text=["All"], value=["$__all"])),
+            every(variable("curve", _CURVES)).label("primitive with a numeric parameter"),
         ),
         (
             Section(f"Costs of primitives (experiments that measure the suites lm or micro: {_RUN})", (
@@ -196,24 +188,14 @@ def _counts() -> PanelBuilder:
 
 def _entries() -> PanelBuilder:
     fields = (("value", "predicted"), "low", "high", "share", "cost", "count", "label", "rule")
+    shown = ("share", "predicted", "low", "high", "cost", "count")
     panel = rows_of(
         "What makes up each prediction?",
         "Cost of one operation × count = predicted time, as in tables 6-2 to 6-5 of Zhang's thesis; `share` of the whole.",
         _UNPREDICTED,
         [Query(newest("vector", fields, _entry(), _OF_ENTRY))],
         "ns",
-        columns=(
-            "system",
-            "primitive",
-            "label",
-            "share",
-            "predicted",
-            "low",
-            "high",
-            "cost",
-            "count",
-            "rule",
-        ),
+        columns=("system", "primitive", "label", *shown, "rule"),
         units={"count": "short"},
         names={"label": "parameters"},
         sort="share",

@@ -65,8 +65,7 @@ def _chosen_cpus(text: str | None) -> list[int]:
     if not chosen or not set(chosen) <= set(allowed):
         wrong = ", ".join(map(str, sorted(set(chosen) - set(allowed)))) or "none"
         raise click.BadParameter(
-            f"expected available CPUs ({', '.join(map(str, allowed))}), got {wrong}",
-            param_hint="--cpus",
+            f"expected available CPUs ({', '.join(map(str, allowed))}), got {wrong}", param_hint="--cpus"
         )
     return chosen
 

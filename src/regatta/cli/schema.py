@@ -15,13 +15,7 @@ from regatta.spec.schema_docs import KINDS, Kind, schema_of, spec_markdown
     is_flag=True,
     help="Print the reference page of all kinds (docs/spec.md) instead of JSON Schema.",
 )
-@click.option(
-    "--kind",
-    type=click.Choice(KINDS),
-    default="spec",
-    show_default=True,
-    help="The kind of file.",
-)
+@click.option("--kind", type=click.Choice(KINDS), default="spec", show_default=True, help="The kind of file.")
 def schema(markdown: bool, kind: Kind) -> None:
     """Print the JSON Schema of the spec, for editors."""
     if markdown:

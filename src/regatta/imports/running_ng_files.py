@@ -114,11 +114,7 @@ class _Reader:
                         f" ({', '.join(map(str, here))})" if isinstance(here, dict) and len(here) < 9 else ""
                     )
                     raise _wrong(
-                        own,
-                        at,
-                        f"a path in the included files{known}",
-                        selector,
-                        f"correct `{part}`",
+                        own, at, f"a path in the included files{known}", selector, f"correct `{part}`"
                     )
                 path = (*path, key)
                 if last:

@@ -117,8 +117,7 @@ class SettingsFile(Strict):
         None, description="Certificates to trust instead of those of the system, relative to this file"
     )
     without_tls: bool = Field(
-        False,
-        description="Send the password or token over a network without TLS, in clear text",
+        False, description="Send the password or token over a network without TLS, in clear text"
     )
     timeout_s: Annotated[float, Field(gt=0, le=3600)] = Field(10.0, description="Time limit of one request")
     batch_points: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
