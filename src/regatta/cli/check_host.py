@@ -72,9 +72,7 @@ def _chosen_cpus(text: str | None) -> list[int]:
 
 def _spread(cpus: list[int], most: int) -> list[int]:
     """Return at most `most` of the CPUs, evenly spread, including the first."""
-    if len(cpus) <= most:
-        return cpus
-    return [cpus[i * len(cpus) // most] for i in range(most)]
+    return cpus if len(cpus) <= most else [cpus[i * len(cpus) // most] for i in range(most)]
 
 
 def _judge(heard: ProgramResults, cpus: list[int]) -> list[Check]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -32,46 +31,19 @@ CAPABILITIES: dict[str, tuple[str, ...]] = {
     "trace the memory of programs": ("valgrind",),
     "write results to InfluxDB": ("influxdb",),
     "run the tests": ("jdk", "maven", "gcc", "headers", "make", "perl", "tirpc", "shellcheck"),
-    "run all tests": (
-        *(
-            "clang",
-            "cross",
-            "qemu",
-            "chromium",
-            "mmdebstrap",
-            "arch-test",
-            "guests",
-            "iproute",
-            "slurm",
-            "time",
-            "lua5.4",
-            "node",
-            "hyperfine",
-            "compose",
-        ),
-        *(
-            "docker",
-            "ssh",
-            "strace",
-            "bpftrace",
-            "trace-cmd",
-            "valgrind",
-            "influxdb",
-            "bzip2",
-            "xz",
-            "sqlite3",
-            "fcgi",
-            "servers",
-            "varnish",
-        ),
-    ),
 }
-
-
-@dataclass(frozen=True)
-class _Need:
-    packages: tuple[str, ...]
-    reason: str
+#: needs of tests alone
+_OF_TESTS = (
+    "clang", "cross", "qemu", "chromium", "mmdebstrap", "arch-test", "guests", "iproute", "slurm", "time", "lua5.4", "node",
+    "hyperfine", "compose",
+)  # fmt: skip
+# All tests need what any other capability needs, besides what the first tests need.
+CAPABILITIES["run all tests"] = (
+    *_OF_TESTS,
+    *dict.fromkeys(
+        need for own in CAPABILITIES.values() for need in own if need not in CAPABILITIES["run the tests"]
+    ),
+)
 
 
 @click.command()
@@ -96,9 +68,8 @@ def doctor(as_json: bool) -> int:
         click.echo(json.dumps({"lacks": found, "packages": packages, "commands": commands}, indent=1))
         return 0
     rows = [(name, ", ".join(own) or "-", "no" if own else "yes") for name, own in missing.items()]
-    console = plain_console()
     header = ("capability", "packages to install", "ready")
-    show_table(console, "", header, rows, left=header)
+    show_table(plain_console(), "", header, rows, left=header)
     if packages:
         commands["all capabilities"] = _INSTALL + " ".join(packages)
         click.echo("\nTo install the packages of:")
@@ -114,23 +85,20 @@ def _lacks(home: Path) -> list[str]:
 
         launcher = home / "regatta"
         if not os.access(launcher, os.X_OK):
-            raise HostError(
-                str(launcher), "the launcher of a clone", "none", "run `./regatta doctor` in a clone"
-            )
+            fix = "run `./regatta doctor` in a clone"
+            raise HostError(str(launcher), "the launcher of a clone", "none", fix)
         os.execv(launcher, [str(launcher), *sys.argv[1:]])
     return os.environ[_LACKS].split()
 
 
-def _read_needs(path: Path) -> dict[str, _Need]:
-    """Read the list of system packages: need -> its packages and the reason."""
-    found = {}
-    for line in path.read_text().splitlines():
-        if line and not line.startswith("#"):
-            name, _, packages, reason = line.split(None, 3)
-            found[name] = _Need(tuple(packages.split(",")), reason)
-    return found
+def _read_needs(path: Path) -> dict[str, list[str]]:
+    """Read the list of system packages: need -> its packages."""
+    rows = (
+        line.split(None, 3) for line in path.read_text().splitlines() if line and not line.startswith("#")
+    )
+    return {name: packages.split(",") for name, _, packages, _ in rows}
 
 
-def _packages_of(needs: dict[str, _Need], lacking: list[str]) -> list[str]:
+def _packages_of(needs: dict[str, list[str]], lacking: list[str]) -> list[str]:
     """Return the distinct packages of the needs."""
-    return list(dict.fromkeys(package for name in lacking for package in needs[name].packages))
+    return list(dict.fromkeys(package for name in lacking for package in needs[name]))

@@ -23,8 +23,5 @@ def down(delete: bool) -> None:
     if delete:
         click.echo(f"deleted: data and passwords in {here.root}")
     elif ended:
-        click.echo(
-            f"data stays in {here.root}"
-            if "the containers" not in ended
-            else "data stays in the volumes of Docker"
-        )
+        place = "the volumes of Docker" if "the containers" in ended else here.root
+        click.echo(f"data stays in {place}")

@@ -99,6 +99,7 @@ def _explanation(folder: Folder, host: str, header: dict[str, Any], cell: dict[s
     records = [r for r in read_records(folder.path) if r["cell_id"] == cell["cell_id"] and r["host"] == host]
     limits = header.get("limits")
     statuses = [status_under(r["status"], r.get("perturbation"), limits) for r in records]
+    judged = list(zip(records, statuses, strict=True))
     cores = records[-1].get("cores") if records else None
     wanted = header["cores"]
     chosen = wanted["use"] != "all" or wanted["housekeeping"] or wanted["count"]
@@ -123,16 +124,8 @@ def _explanation(folder: Folder, host: str, header: dict[str, Any], cell: dict[s
         ],
         "statuses": dict(Counter(statuses)),
         # A record that is valid under the present limits keeps the reason for which it was not.
-        "reasons": dict(
-            Counter(
-                r["reason"]
-                for r, status in zip(records, statuses, strict=True)
-                if status != "ok" and r.get("reason")
-            )
-        ),
-        "elapsed_s": sorted(
-            r["elapsed_ns"] / 1e9 for r, status in zip(records, statuses, strict=True) if status == "ok"
-        ),
+        "reasons": dict(Counter(r["reason"] for r, status in judged if status != "ok" and r.get("reason"))),
+        "elapsed_s": sorted(r["elapsed_ns"] / 1e9 for r, status in judged if status == "ok"),
         "last": records[-1] if records else None,
     }
 
@@ -165,12 +158,8 @@ def _show(value: dict[str, Any]) -> None:
         click.echo(
             f"  padding: REGATTA_PADDING of 0 to {value['padding_bytes']} bytes per invocation, drawn from the seed"
         )
-    if value["roles"]:
-        click.echo(
-            "run by hand, in this order, with the addresses of the hosts and what earlier roles print:"
-        )
-    else:
-        click.echo("run by hand:")
+    order = ", in this order, with the addresses of the hosts and what earlier roles print"
+    click.echo(f"run by hand{order if value['roles'] else ''}:")
     for role in value["roles"] or [value]:
         if "name" in role:
             click.echo(f"  {role['name']} on {printable(role['host'])}:")

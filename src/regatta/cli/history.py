@@ -71,9 +71,8 @@ def history(
 def _ingest(found: History) -> None:
     from regatta.influx.shift_points import write_shifts
 
-    write_to_influx(
-        lambda client: write_shifts(found, client), "shifts", "regatta history EXPERIMENT... --ingest"
-    )
+    again = "regatta history EXPERIMENT... --ingest"
+    write_to_influx(lambda client: write_shifts(found, client), "shifts", again)
 
 
 def _show(found: History) -> None:
@@ -84,23 +83,14 @@ def _show(found: History) -> None:
         console.print(f"• {printable(sentence)}")
     if not found.sentences:
         console.print("Nothing to compare: no two of these experiments have a common cell.")
-    show_table(
-        console,
-        "Experiments",
-        ("", "name", "experiment", "folder"),
-        [
-            (str(number), one.name, one.experiment, one.folder)
-            for number, one in enumerate(found.experiments, start=1)
-        ],
-        left=("name", "experiment", "folder"),
-    )
-    show_table(
-        console,
-        f"Means over time ({show_percent(found.level)} CI); » marks a shift",
-        ("series", "unit", *(str(number) for number, _ in enumerate(found.experiments, start=1))),
-        [_row(one, len(found.experiments)) for one in found.series],
-        left=("series", "unit"),
-    )
+    numbers = [str(number) for number, _ in enumerate(found.experiments, start=1)]
+    names = ("name", "experiment", "folder")
+    listed = zip(numbers, found.experiments, strict=True)
+    rows = [(number, one.name, one.experiment, one.folder) for number, one in listed]
+    show_table(console, "Experiments", ("", *names), rows, left=names)
+    title = f"Means over time ({show_percent(found.level)} CI); » marks a shift"
+    means = [_row(one, len(found.experiments)) for one in found.series]
+    show_table(console, title, ("series", "unit", *numbers), means, left=("series", "unit"))
     for warning in found.warnings:
         click.echo(f"note: {printable(warning)}", err=True)
 

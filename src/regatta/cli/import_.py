@@ -104,11 +104,8 @@ def _write(
     for spec in specs:
         load_spec(spec, find_home(file))
     if as_json:
-        document = {
-            "specs": [str(spec) for spec in specs],
-            "items": [dataclasses.asdict(item) for item in found.items],
-        }
-        click.echo(json.dumps(document, indent=1))
+        items = [dataclasses.asdict(item) for item in found.items]
+        click.echo(json.dumps({"specs": [str(spec) for spec in specs], "items": items}, indent=1))
         return
     lines = [(item, 1) for item in found.items] if verbose else grouped(found.items)
     for item, count in lines:

@@ -99,13 +99,10 @@ def init(
     if not NAME.fullmatch(name):
         raise click.BadParameter(f"expected {NAME_WORDS} · got {name!r}", param_hint="NAME")
     if not given:
-        kind = click.prompt(
-            "Measure a command, a jar, or compare two commands",
-            type=click.Choice(["command", "jar", "compare"]),
-        )
-        first = click.prompt(
-            {"command": "Command", "jar": "Jar file and arguments", "compare": "Command A"}[kind]
-        )
+        asked = {"command": "Command", "jar": "Jar file and arguments", "compare": "Command A"}
+        question = "Measure a command, a jar, or compare two commands"
+        kind = click.prompt(question, type=click.Choice(list(asked)))
+        first = click.prompt(asked[kind])
         command = first if kind == "command" else None
         jar = first if kind == "jar" else None
         compare = (first, click.prompt("Command B")) if kind == "compare" else None

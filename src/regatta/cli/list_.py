@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,11 +13,13 @@ from regatta.cli.options import json_option
 
 if TYPE_CHECKING:
     from regatta.host.errors import Problem
+    from regatta.host.values.experiment import Collector, Modifier, Runtime
     from regatta.spec.registries import Registries
     from regatta.spec.suites import Suite
 
 #: column -> text
 Row = dict[str, str]
+Rows = Callable[[Path, "list[Problem]"], Iterator[Row]]
 
 
 @click.command(name="list")
@@ -85,23 +87,15 @@ def _read_suites(home: Path, problems: list[Problem]) -> Iterator[Suite]:
 
 def _suites(home: Path, problems: list[Problem]) -> Iterator[Row]:
     for suite in _read_suites(home, problems):
-        model = suite.model
-        yield {
-            "suite": model.suite,
-            "benchmarks": str(len(model.benchmarks)),
-            "description": model.description,
-        }
+        count, description = str(len(suite.model.benchmarks)), suite.model.description
+        yield {"suite": suite.model.suite, "benchmarks": count, "description": description}
 
 
 def _benchmarks(home: Path, problems: list[Problem]) -> Iterator[Row]:
     for suite in _read_suites(home, problems):
         for name, benchmark in suite.model.benchmarks.items():
-            yield {
-                "suite": suite.model.suite,
-                "benchmark": name,
-                "sizes": ", ".join(benchmark.sizes),
-                "description": benchmark.description,
-            }
+            sizes, description = ", ".join(benchmark.sizes), benchmark.description
+            yield {"suite": suite.model.suite, "benchmark": name, "sizes": sizes, "description": description}
 
 
 def _registries(home: Path, problems: list[Problem]) -> Registries:
@@ -110,44 +104,36 @@ def _registries(home: Path, problems: list[Problem]) -> Registries:
     return read_registries(home, problems)
 
 
-def _runtimes(home: Path, problems: list[Problem]) -> Iterator[Row]:
-    found = _registries(home, problems)
-    for name, one in found.runtimes.items():
-        of_git = f"{one.repository} {one.revision}".strip()
-        of_package = f"{one.package} {one.version}".strip()
-        source = of_package or one.path or one.directory or of_git or ", ".join(one.archives)
-        yield {
-            "runtime": name,
-            "description": found.descriptions["runtimes"][name],
-            "kind": one.kind,
-            "provider": one.provider,
-            "source": source,
-            "flags": " ".join(one.flags),
-            "architectures": ", ".join(one.architectures) or "all",
-        }
+def _registered(kind: str, columns: Callable[[Any], Row]) -> Rows:
+    """Return the function for the entries of a registry. `columns`: those besides name and description, of one entry."""
+
+    def rows(home: Path, problems: list[Problem]) -> Iterator[Row]:
+        found = _registries(home, problems)
+        for name, one in getattr(found, kind).items():
+            yield {kind[:-1]: name, "description": found.descriptions[kind][name], **columns(one)}
+
+    return rows
 
 
-def _collectors(home: Path, problems: list[Problem]) -> Iterator[Row]:
-    found = _registries(home, problems)
-    for name, one in found.collectors.items():
-        yield {
-            "collector": name,
-            "description": found.descriptions["collectors"][name],
-            "flags": " ".join(one.flags),
-            "not with": ", ".join(one.refused_by),
-        }
+def _runtime(one: Runtime) -> Row:
+    of_git = f"{one.repository} {one.revision}".strip()
+    of_package = f"{one.package} {one.version}".strip()
+    return {
+        "kind": one.kind,
+        "provider": one.provider,
+        "source": of_package or one.path or one.directory or of_git or ", ".join(one.archives),
+        "flags": " ".join(one.flags),
+        "architectures": ", ".join(one.architectures) or "all",
+    }
 
 
-def _modifiers(home: Path, problems: list[Problem]) -> Iterator[Row]:
-    found = _registries(home, problems)
-    for name, one in found.modifiers.items():
-        yield {
-            "modifier": name,
-            "description": found.descriptions["modifiers"][name],
-            "flags": " ".join(one.flags),
-            "environment": " ".join(f"{key}={value}" for key, value in one.environment.items()),
-            "not with": ", ".join(one.refused_by),
-        }
+def _collector(one: Collector) -> Row:
+    return {"flags": " ".join(one.flags), "not with": ", ".join(one.refused_by)}
+
+
+def _modifier(one: Modifier) -> Row:
+    environment = " ".join(f"{key}={value}" for key, value in one.environment.items())
+    return {"flags": " ".join(one.flags), "environment": environment, "not with": ", ".join(one.refused_by)}
 
 
 def _hosts(home: Path, problems: list[Problem]) -> Iterator[Row]:
@@ -156,26 +142,19 @@ def _hosts(home: Path, problems: list[Problem]) -> Iterator[Row]:
     descriptions = read_descriptions(home)
     for platform, hosts in _registries(home, problems).platforms.items():
         for host in hosts:
-            ways = (
-                "this machine" if host.is_local else "",
-                "ssh" if host.ssh else "",
-                "slurm" if host.slurm else "",
-            )
-            yield {
-                "host": host.name,
-                "description": descriptions.get(host.name, ""),
-                "platform": platform,
-                "access": ", ".join(filter(None, ways)),
-            }
+            ways = {"this machine": host.is_local, "ssh": host.ssh, "slurm": host.slurm}
+            access = ", ".join(way for way, has in ways.items() if has)
+            description = descriptions.get(host.name, "")
+            yield {"host": host.name, "description": description, "platform": platform, "access": access}
 
 
 #: kind -> function that yields its rows and appends problems of the files
-KINDS: dict[str, Callable[[Path, list[Problem]], Iterator[Row]]] = {
+KINDS: dict[str, Rows] = {
     "experiments": _experiments,
     "suites": _suites,
     "benchmarks": _benchmarks,
-    "runtimes": _runtimes,
-    "collectors": _collectors,
-    "modifiers": _modifiers,
+    "runtimes": _registered("runtimes", _runtime),
+    "collectors": _registered("collectors", _collector),
+    "modifiers": _registered("modifiers", _modifier),
     "hosts": _hosts,
 }

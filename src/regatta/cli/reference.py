@@ -65,13 +65,8 @@ def reference(
         raise SpecError(problems)
     path = output or reference_path(home, made.suite)
     if path.exists() and not replace:
-        raise SpecError(
-            [
-                Problem(
-                    str(path), "a new file", "an existing file", "add --replace, or choose another --output"
-                )
-            ]
-        )
+        fix = "add --replace, or choose another --output"
+        raise SpecError([Problem(str(path), "a new file", "an existing file", fix)])
     about = described(facts.hosts.get(made.host, {})) if description is None else description
     for option, given in (("--name", name), ("--description", about)):
         if given.splitlines() not in ([], [given]) or "\0" in given:

@@ -346,9 +346,8 @@ def _tell_programs(programs: dict[str, str]) -> None:
     from regatta.host.ready.resolving import MEASURED_PATH
 
     for program, path in programs.items():
-        if "/" not in program and {shutil.which(program), shutil.which(program, path=MEASURED_PATH)} != {
-            path
-        }:
+        usual = {shutil.which(program), shutil.which(program, path=MEASURED_PATH)}
+        if "/" not in program and usual != {path}:
             click.echo(f"{program} is {path}", err=True)
 
 

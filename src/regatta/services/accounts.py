@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 import urllib3
 
 from regatta.host.errors import HostError
+from regatta.services.folder import START_AFRESH
 
 ADMIN = "admin"
 #: Account -> its right on the database.
@@ -119,7 +120,5 @@ def _make_admin(door: Door, admin: tuple[str, str]) -> None:
 
 
 def _not_ours(door: Door, got: str) -> HostError:
-    return HostError(
-        door.url, "an InfluxDB whose administrator has the password in this folder", got,
-        "run `regatta down --delete`, then `regatta up`; the journals stay, and `regatta ingest` writes them again",
-    )  # fmt: skip
+    expected = "an InfluxDB whose administrator has the password in this folder"
+    return HostError(door.url, expected, got, START_AFRESH)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from regatta.host.errors import HostError
 from regatta.services.accounts import ACCOUNTS, ADMIN, Door, Refused
-from regatta.services.folder import ServiceFolder
+from regatta.services.folder import START_AFRESH, ServiceFolder
 from regatta.services.local_grafana import ADMIN as GRAFANA_ADMIN
 from regatta.services.local_grafana import USUAL_PORT as GRAFANA_PORT
 from regatta.services.local_grafana import grafana_answers
@@ -70,11 +70,8 @@ class Compose:
         try:
             done = self._run(command, "up", "-d", "influxdb")
             if done.returncode != 0:
-                fix = (
-                    "start the Docker engine (dockerd)"
-                    if "daemon" in done.stderr.lower()
-                    else _WITHOUT_REGISTRY
-                )
+                no_engine = "daemon" in done.stderr.lower()
+                fix = "start the Docker engine (dockerd)" if no_engine else _WITHOUT_REGISTRY
                 raise HostError(f"{self.file}:influxdb", "a container that starts", _last(done.stderr), fix)
             self._wait(command, passwords)
         except BaseException:
@@ -97,12 +94,8 @@ class Compose:
         deadline = time.monotonic() + START_S
         while not grafana_answers(self.grafana_port):
             if time.monotonic() > deadline:
-                raise HostError(
-                    f"{self.file}:grafana",
-                    "a reachable server",
-                    "none",
-                    f"read `docker logs` of the container grafana of {self.project}",
-                )
+                fix = f"read `docker logs` of the container grafana of {self.project}"
+                raise HostError(f"{self.file}:grafana", "a reachable server", "none", fix)
             time.sleep(_POLL_S)
 
     def logs_in(self) -> bool:
@@ -117,10 +110,8 @@ class Compose:
         while not all(self._can_log_in(name, passwords[name]) for name in ACCOUNTS):
             if time.monotonic() > deadline or _has_ended(containers):
                 done = self._run(command, "logs", "--no-color", "--tail", "3", "influxdb")
-                raise HostError(
-                    f"{self.file}:influxdb", "a database that accepts its accounts", _last(done.stdout),
-                    "run `regatta down --delete`, then `regatta up`; the journals stay, and `regatta ingest` writes them again",
-                )  # fmt: skip
+                where, expected = f"{self.file}:influxdb", "a database that accepts its accounts"
+                raise HostError(where, expected, _last(done.stdout), START_AFRESH)
             time.sleep(_POLL_S)
 
     def _can_log_in(self, account: str, password: str, query: str = "SHOW DATABASES") -> bool:
@@ -168,12 +159,9 @@ def compose_command() -> list[str]:
         HostError: neither is installed.
     """
     if shutil.which("docker"):
+        command = ["docker", "compose", "version"]
         asked = subprocess.run(
-            ["docker", "compose", "version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=60,
+            command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60
         )
         if asked.returncode == 0:
             return ["docker", "compose"]

@@ -24,6 +24,10 @@ _LENGTH = 32
 _OURS = re.compile(r"[A-Za-z0-9]{16,256}")
 
 
+#: advice for services that do not have our passwords
+START_AFRESH = "run `regatta down --delete`, then `regatta up`; the journals stay, and `regatta ingest` writes them again"
+
+
 @dataclass(frozen=True)
 class ServiceFolder:
     """The folder and its contents."""
@@ -60,10 +64,8 @@ class ServiceFolder:
         except UnicodeDecodeError:
             text = ""
         if not _OURS.fullmatch(text):
-            raise StoreError(
-                str(file), "a password of 16 to 256 letters and digits", "other text",
-                "run `regatta down --delete`, then `regatta up`; the journals stay, and `regatta ingest` writes them again",
-            )  # fmt: skip
+            expected = "a password of 16 to 256 letters and digits"
+            raise StoreError(str(file), expected, "other text", START_AFRESH)
         file.chmod(0o600)
         return text
 

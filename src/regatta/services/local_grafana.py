@@ -7,7 +7,6 @@ from pathlib import Path
 
 import urllib3
 
-from regatta.host.errors import HostError
 from regatta.services.folder import ServiceFolder
 from regatta.services.local_service import LocalService
 from regatta.services.ports import ADDRESS, port_for
@@ -89,12 +88,7 @@ class LocalGrafana(LocalService):
         environment |= _SETTINGS | influx | self._own_settings(port, folder, password)
         argv = [*program, "--config", str(configuration)]
         if got := self.run(argv, environment, port, lambda: grafana_answers(port)):
-            raise HostError(
-                f"Grafana on {ADDRESS}:{port}",
-                "a server that starts",
-                got,
-                f"read {self.services.log(SERVICE)}",
-            )
+            raise self.not_started("Grafana", port, "a server that starts", got)
 
     def _own_settings(self, port: int, folder: Path, password: Path) -> dict[str, str]:
         return {

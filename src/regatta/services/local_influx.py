@@ -153,12 +153,7 @@ class LocalInflux(LocalService):
             got = self.run(argv, environment, port, Door(f"http://{ADDRESS}:{port}").answers, [lock])
             if not got:
                 return
-        raise HostError(
-            f"influxd on {ADDRESS}:{port}",
-            "a database that starts",
-            got,
-            f"read {self.services.log(SERVICE)}",
-        )
+        raise self.not_started("influxd", port, "a database that starts", got)
 
 
 def influxd() -> str:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from regatta.host.errors import HostError
 from regatta.host.processes import START, process_start, stat_fields
 from regatta.services.folder import ServiceFolder
 from regatta.services.ports import ADDRESS, listeners, noted_port
@@ -173,6 +174,12 @@ class LocalService:
             os.close(fd)
         # A child is in /proc until it is waited for, even after it exits.
         return Process(child.pid, int(stat_fields(child.pid)[START]), _boot_id()), child
+
+    def not_started(self, program: str, port: int, expected: str, got: str) -> HostError:
+        """Return the error of a program that did not answer."""
+        return HostError(
+            f"{program} on {ADDRESS}:{port}", expected, got, f"read {self.services.log(self.name)}"
+        )
 
     def _last_words(self) -> str:
         """Return its last output, for a message."""

@@ -70,11 +70,8 @@ def up(services: ServiceFolder, home: Path, options: StackOptions, say: Say) -> 
     services.prepare()
     with services.alone():
         LocalInflux(services).refuse_another()
-        found = (
-            _up_with_docker(services, home, options, say)
-            if options.docker
-            else _up_here(services, home, options, say)
-        )
+        start = _up_with_docker if options.docker else _up_here
+        found = start(services, home, options, say)
         text = _SETTINGS.format(url=json.dumps(found.url), database=json.dumps(found.database))
         if found.grafana_url:
             text += f"grafana_url: {json.dumps(found.grafana_url)}\n"
@@ -159,20 +156,10 @@ def down(services: ServiceFolder, home: Path, delete: bool) -> list[str]:
     with services.alone():
         LocalInflux(services).refuse_another()
         services.settings.unlink(missing_ok=True)
-        grafana, influx, compose = (
-            LocalGrafana(services, home),
-            LocalInflux(services),
-            Compose(services, home),
-        )
-        names = [
-            name
-            for name, was_running in (
-                ("Grafana", grafana.end()),
-                ("InfluxDB", influx.end()),
-                ("the containers", compose.end(delete) if compose.is_up or delete else False),
-            )
-            if was_running
-        ]
+        grafana, influx = LocalGrafana(services, home), LocalInflux(services)
+        compose = Compose(services, home)
+        ended = {"Grafana": grafana.end(), "InfluxDB": influx.end()}
+        ended["the containers"] = (compose.is_up or delete) and compose.end(delete)
         if delete:
             grafana.delete()
             influx.delete()
@@ -180,7 +167,7 @@ def down(services: ServiceFolder, home: Path, delete: bool) -> list[str]:
                 shutil.rmtree(folder, ignore_errors=True)
             for service in (COMPOSE, "influxdb", "grafana"):
                 services.state(service).unlink(missing_ok=True)
-    return names
+    return [name for name, was_running in ended.items() if was_running]
 
 
 def why_not_ours(services: ServiceFolder, port: int) -> str:
