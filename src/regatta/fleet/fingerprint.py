@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from regatta.fleet.revisions import folder_sources, revision_tree
+from regatta.fleet.fetching import folder_sources, revision_tree
 from regatta.fleet.user_files import user_file_parts
 from regatta.fleet.zipapp import zipapp_bytes
 from regatta.host.errors import HostError

@@ -58,13 +58,13 @@ def _missing(name: str, expected: str, why: str) -> Check:
     return Check(name, expected, why, "not available here")
 
 
-def _said(name: str, expected: str, answer: Answer | None, program: str) -> Check | None:
-    """Return a failed check if the program is missing or failed, else None."""
+def _said(name: str, expected: str, answer: Answer | None, program: str) -> Check | Answer:
+    """Return the result of a program, or a check that failed because the program is missing or failed."""
     if answer is None:
         return _missing(name, expected, f"the suite has no {program}")
     if answer.error:
         return Check(name, expected, answer.error, "doubtful", f"find out why {program} fails")
-    return None
+    return answer
 
 
 def check_counters(offer: Offer) -> list[Check]:
@@ -109,11 +109,8 @@ def check_clock(infos: list[Mapping[str, float]], source: str) -> list[Check]:
     cost = f"at most {_CLOCK_COST_NS} ns per reading"
     interval = "known changes of work are measured within 0.25 % in intervals of at most 2 ms"
     if not infos:
-        why = "no program reported it"
-        return [
-            _missing(n, e, why)
-            for n, e in (("clock steps", steps), ("clock cost", cost), ("interval", interval))
-        ]
+        lacking = (("clock steps", steps), ("clock cost", cost), ("interval", interval))
+        return [_missing(name, expected, "no program reported it") for name, expected in lacking]
     fix = "use the clock source tsc (x86); see /sys/devices/system/clocksource/clocksource0"
     step_ns = statistics.median(info["clock_resolution_ns"] for info in infos)
     cost_ns = statistics.median(info["clock_overhead_ns"] for info in infos)
@@ -142,11 +139,11 @@ def check_order(order: Answer | None, cpus: int) -> Check:
     if order is not None and "goes back" in order.error:
         fix = "use another clock source, or measure on one CPU (`cores`)"
         return Check(name, expected, order.error, "unfit", fix)
-    over = _said(name, expected, order, "clock_order")
-    if over or order is None:
-        return over or _missing(name, expected, "not run")
-    pairs, least_ns = len(order.parameters("to")), min(order.values("clock_step"))
-    got = f"true between CPU {order.parameters('from')[0]} and each other CPU (n = {pairs})"
+    heard = _said(name, expected, order, "clock_order")
+    if isinstance(heard, Check):
+        return heard
+    pairs, least_ns = len(heard.parameters("to")), min(heard.values("clock_step"))
+    got = f"true between CPU {heard.parameters('from')[0]} and each other CPU (n = {pairs})"
     return Check(name, expected, f"{got}; smallest step {least_ns:g} ns", "ok")
 
 
@@ -209,11 +206,8 @@ def check_load(
         got = f"{measured:.2g} %"
         if limit == "other_cpu_percent" and load1 is not None:
             got += f"; load {load1:g}"
-        checks.append(
-            Check(
-                name, f"at most {allowed:g} % {what}", got, "ok" if measured <= allowed else "doubtful", fix
-            )
-        )
+        verdict: Verdict = "ok" if measured <= allowed else "doubtful"
+        checks.append(Check(name, f"at most {allowed:g} % {what}", got, verdict, fix))
     return checks
 
 
@@ -222,13 +216,10 @@ def check_frequency(mhz: Answer | None, kernel: KernelFrequency | None) -> list[
     steady = f"equal within {_FREQUENCY_PERCENT:g} % in repeated measurements"
     same = f"within {_FREQUENCY_PERCENT:g} % of the value that the kernel reports"
     fix = "fix the frequency: governor performance, equal minimum and maximum, no boost"
-    over = _said("frequency steady", steady, mhz, "mhz")
-    if over or mhz is None:
-        return [
-            over or _missing("frequency steady", steady, "not run"),
-            _missing("frequency", same, "not measured"),
-        ]
-    found = mhz.values("frequency")
+    heard = _said("frequency steady", steady, mhz, "mhz")
+    if isinstance(heard, Check):
+        return [heard, _missing("frequency", same, "not measured")]
+    found = heard.values("frequency")
     # Disturbances can only make cycles appear longer.
     highest, spread = max(found), 100 * (1 - min(found) / max(found))
     first = Check(
@@ -251,10 +242,10 @@ def check_frequency(mhz: Answer | None, kernel: KernelFrequency | None) -> list[
 def check_line(line: Answer | None, kernel_bytes: int | None) -> Check:
     """Compare the size of a cache line, measured by time alone, with that of the kernel."""
     name, expected = "cache line", "the value that the kernel reports"
-    over = _said(name, expected, line, "line")
-    if over or line is None:
-        return over or _missing(name, expected, "not run")
-    found = statistics.median(line.values("line_size"))
+    heard = _said(name, expected, line, "line")
+    if isinstance(heard, Check):
+        return heard
+    found = statistics.median(heard.values("line_size"))
     if kernel_bytes is None:
         return _missing(name, expected, f"{found:g} bytes; not reported by the kernel")
     got = f"{found:g} bytes; kernel: {kernel_bytes}"

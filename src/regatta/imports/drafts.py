@@ -14,6 +14,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from regatta.host.errors import Problem, SpecError
+from regatta.host.files import write_whole
 from regatta.host.printable import printable
 from regatta.imports.ledger import Item
 from regatta.spec.flow import flow_yaml
@@ -102,9 +103,7 @@ def write_files(files: dict[str, str], folder: Path, force: bool) -> None:
         raise SpecError([Problem(str(folder / there[0]), "a new file", "an existing file", fix)])
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
-        temporary = folder / f".{name}.new"
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(folder / name)
+        write_whole(folder / name, text)
 
 
 def to_yaml(body: dict[str, Any]) -> str:

@@ -18,8 +18,7 @@ from regatta.host.values.template import literal
 from regatta.imports.drafts import SuiteDraft
 from regatta.imports.reader import Reader
 from regatta.imports.rebench_adapters import Gauge, gauge_of
-from regatta.imports.rebench_commands import Line, NotACommand, base_folder
-from regatta.imports.rebench_settings import DIMENSIONS, Dimension, Settings
+from regatta.imports.rebench_settings import DIMENSIONS, Dimension, Line, NotACommand, Settings, base_folder
 from regatta.imports.words import Names, assignments, clean
 from regatta.spec.registries import read_registries
 from regatta.spec.yaml_lines import KeyPath

@@ -50,10 +50,6 @@ def _check_user(text: str) -> str:
     return _check_text(text)
 
 
-def _check_retention(text: str) -> str:
-    return text and _check_text(text)
-
-
 def _check_variable(text: str) -> str:
     if not _ENVIRONMENT_NAME.fullmatch(text):
         raise refusal("the name of an environment variable: letters, digits and _")
@@ -104,9 +100,9 @@ class SettingsFile(Strict):
     database: Text = Field(
         "regatta", description="Name of the database; for InfluxDB 2, one that is mapped to a bucket"
     )
-    retention_policy: Annotated[str, AfterValidator(_check_retention), Field(max_length=200)] = Field(
-        "", description="Retention policy; if empty, the default of the database"
-    )
+    retention_policy: Annotated[
+        str, AfterValidator(lambda text: text and _check_text(text)), Field(max_length=200)
+    ] = Field("", description="Retention policy; if empty, the default of the database")
     write: AccountKeys | None = Field(
         None, description="Account with write permission; none if InfluxDB requires none"
     )

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from helpers.git_repositories import commit
-from regatta.fleet.fetching import fetch
-from regatta.fleet.revisions import revision_tree
+from regatta.fleet.fetching import fetch, revision_tree
 from regatta.fleet.supplies import staged_runtime
 from regatta.host.errors import HostError
 from regatta.host.ready.runtimes import provision

@@ -33,26 +33,21 @@ class Here(Remote):
     """This machine."""
 
     def run(self, argv: Sequence[str], stdin: bytes | Path = b"", timeout_s: float = 600.0) -> Answer:
-        """See `Remote.run`."""
         return run_bounded(self.host.name, list(argv), stdin, timeout_s)
 
     def words(self, argv: Sequence[str]) -> list[str]:
-        """See `Remote.words`."""
         return list(argv)
 
     def open(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
-        """See `Remote.open`."""
         return subprocess.Popen(
             list(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
 
     def put(self, source: Path, target: str) -> None:
-        """See `Remote.put`."""
         with replacing(Path(target)) as temporary:
             shutil.copyfile(source, temporary)
 
     def get(self, source: str, target: Path, maximum_bytes: int) -> None:
-        """See `Remote.get`."""
         try:
             size = os.stat(source).st_size
         except OSError as error:

@@ -62,12 +62,10 @@ class Ssh(Remote):
         self._command = _command(host.name, host.ssh)
 
     def words(self, argv: Sequence[str]) -> list[str]:
-        """See `Remote.words`."""
         assert self.host.ssh is not None
         return [*self._command, "--", self.host.ssh.address, shlex.join(argv)]
 
     def run(self, argv: Sequence[str], stdin: bytes | Path = b"", timeout_s: float = 600.0) -> Answer:
-        """See `Remote.run`."""
         answer = run_bounded(self.host.name, self.words(argv), stdin, timeout_s)
         if answer.returncode == _SSH_FAILED:
             raise self.broken(answer.stderr)
@@ -87,7 +85,6 @@ class Ssh(Remote):
         return Unreachable(self.host.name, "an SSH connection", text, fix)
 
     def open(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
-        """See `Remote.open`."""
         return subprocess.Popen(
             self.words(argv),
             stdin=subprocess.DEVNULL,
@@ -97,7 +94,6 @@ class Ssh(Remote):
         )
 
     def put(self, source: Path, target: str) -> None:
-        """See `Remote.put`."""
         size = source.stat().st_size
         answer = self.run(
             [self.host.python, "-I", "-c", _WRITE, target, str(size)], source, timeout_s=_COPY_S
@@ -108,7 +104,6 @@ class Ssh(Remote):
             raise HostError(where, "a writable file", answer.last_line(), fix)
 
     def get(self, source: str, target: Path, maximum_bytes: int) -> None:
-        """See `Remote.get`."""
         process = self.open(["cat", "--", source])
         # The kill ends a copy that takes longer than the largest file over a slow line.
         timer = threading.Timer(_COPY_S, process.kill)
