@@ -267,7 +267,7 @@ def test_a_controller_of_slurms_that_is_away_is_waited_for(remote_of, cluster, t
 def test_a_controller_of_slurms_that_stays_away_is_an_error_in_the_end(remote_of, cluster, monkeypatch):
     remote = remote_of()
     remote.node()
-    monkeypatch.setattr(slurm, "CONTROLLER_PATIENCE_S", 0)
+    monkeypatch.setattr(slurm_queue, "CONTROLLER_PATIENCE_S", 0)
     cluster.stop("slurmctld", signal.SIGKILL)
     with pytest.raises(Unreachable, match="from its controller"):
         remote.run(["true"])

@@ -22,22 +22,10 @@ from urllib3.response import BaseHTTPResponse
 
 import regatta
 from regatta.host.errors import StoreError
+from regatta.influx import responses
 from regatta.influx.deadline import Deadline
 from regatta.influx.lines import split_lines
-from regatta.influx.responses import (
-    NO_POLICY,
-    Refusals,
-    Series,
-    fits,
-    integer,
-    may_be_empty,
-    message,
-    parts_of,
-    plain,
-    reason,
-    retry_after,
-    shown,
-)
+from regatta.influx.responses import Series
 from regatta.influx.settings import Purpose, Settings
 from regatta.services.folder import service_folder
 
@@ -113,7 +101,7 @@ class Client:
         self.purpose: Purpose = purpose
         self.patience_s = patience_s
         self.answer_s = answer_s
-        self.refusals = Refusals()
+        self.refusals = responses.Refusals()
         self._say = say or (lambda text: None)
         self.stop = stop or threading.Event()
         account = settings.account(purpose)
@@ -162,7 +150,7 @@ class Client:
             try:
                 self._post_lines(b"".join(piece))
             except _Refused as error:
-                why, dropped = reason(str(error))
+                why, dropped = responses.reason(str(error))
                 if len(piece) == 1 or dropped == len(piece):
                     self.refusals.add(piece, why)
                     continue
@@ -192,7 +180,7 @@ class Client:
             response.drain_conn()
             return
         with response:
-            got = shown(f"{response.status} {response.reason or ''}".rstrip())
+            got = responses.shown(f"{response.status} {response.reason or ''}".rstrip())
         raise self._foreign(self.settings.where("url"), f"status {got} after a write instead of 204")
 
     def query(
@@ -235,24 +223,24 @@ class Client:
             if chunked:
                 response = self._again_and_again(lambda: self._send("/query", data, headers))
                 pieces: Iterable[bytes] = self._pieces(response)
-                empty = may_be_empty(response.headers)
+                empty = responses.may_be_empty(response.headers)
             else:
                 whole, empty = self._again_and_again(lambda: self._whole(data, headers))
                 pieces = whole.split(b"\n")
             for one in self._series(query, pieces, empty):
-                if not fits(one, width, numbers):
+                if not responses.fits(one, width, numbers):
                     raise self._foreign(
-                        f"{self.settings.url}/query", shown(repr((one.columns, one.values[:1])))
+                        f"{self.settings.url}/query", responses.shown(repr((one.columns, one.values[:1])))
                     )
                 yield one
         except (_Refused, _TooLarge) as error:
-            raise self._bad_query(query, shown(str(error))) from error
+            raise self._bad_query(query, responses.shown(str(error))) from error
 
     def _whole(self, data: bytes, headers: dict[str, str]) -> tuple[bytes, bool]:
         """Return a whole answer, and whether it may be empty."""
         response = self._send("/query", data, headers)
         try:
-            return b"\n".join(self._lines(response)), may_be_empty(response.headers)
+            return b"\n".join(self._lines(response)), responses.may_be_empty(response.headers)
         except (HTTPError, OSError) as error:
             raise _Passing(self._why(error)) from error
 
@@ -298,7 +286,7 @@ class Client:
         return (
             f"no complete answer within {self._deadline.seconds:g} s"
             if self._deadline.passed
-            else plain(error)
+            else responses.plain(error)
         )
 
     def _series(self, query: str, pieces: Iterable[bytes], empty: bool) -> Iterator[Series]:
@@ -311,17 +299,17 @@ class Client:
             if not piece.strip():
                 continue
             try:
-                answer = json.loads(piece, parse_int=integer)
+                answer = json.loads(piece, parse_int=responses.integer)
             except (ValueError, RecursionError) as error:
                 if piece.startswith(b"{") and not isinstance(error, RecursionError):
                     raise self._unreachable(_BROKE_OFF) from error
                 raise self._foreign(f"{self.settings.url}/query", repr(piece[:200])) from error
             try:
-                failure, found, more = parts_of(answer)
+                failure, found, more = responses.parts_of(answer)
             except (KeyError, TypeError, AttributeError) as error:
                 raise self._foreign(f"{self.settings.url}/query", repr(piece[:200])) from error
             if failure is not None:
-                raise self._bad_query(query, shown(failure))
+                raise self._bad_query(query, responses.shown(failure))
             yield from found
         if more:
             raise self._unreachable(_BROKE_OFF)
@@ -364,14 +352,16 @@ class Client:
                 if response.status < 300:
                     return response
                 with response:
-                    text = message(response.read(_ANSWER_BYTES, decode_content=True))
+                    text = responses.message(response.read(_ANSWER_BYTES, decode_content=True))
         except SSLError as error:
             raise StoreError(
-                self.settings.where("url"), "a trusted certificate", plain(error),
+                self.settings.where("url"), "a trusted certificate", responses.plain(error),
                 "set `ca_file` to the certificate of its issuer",
             ) from error  # fmt: skip
         except (LocationParseError, InvalidHeader) as error:
-            raise StoreError(self.settings.where("url"), "an InfluxDB address", plain(error)) from error
+            raise StoreError(
+                self.settings.where("url"), "an InfluxDB address", responses.plain(error)
+            ) from error
         except (HTTPError, OSError) as error:
             raise _Passing(self._why(error)) from error
         raise self._failure(response, text)
@@ -387,10 +377,10 @@ class Client:
     def _failure(self, response: BaseHTTPResponse, text: str | None) -> Exception:
         """Return the exception for an error answer. `text`: the message of the database; None: the answer has none."""
         status = response.status
-        said = shown(f"{status} {text or response.reason or ''}".rstrip())
+        said = responses.shown(f"{status} {text or response.reason or ''}".rstrip())
         if status in (401, 403):
             return self._not_allowed(said)
-        if text is not None and NO_POLICY in text:
+        if text is not None and responses.NO_POLICY in text:
             # InfluxDB 1 reports this with a 500.
             return self._no_policy(said)
         if status in (400, 422) and text is not None:
@@ -404,7 +394,7 @@ class Client:
             )  # fmt: skip
         if status in (400, 408, 425, 429) or status >= 500:
             # A 400 without a database message comes from a proxy.
-            return _Passing(said, retry_after(response.headers.get("Retry-After")))
+            return _Passing(said, responses.retry_after(response.headers.get("Retry-After")))
         return self._foreign(self.settings.where("url"), said)
 
     def _not_allowed(self, said: str) -> NotAllowed:
@@ -440,7 +430,7 @@ class Client:
     def _bad_query(self, query: str, said: str) -> StoreError:
         if "authorized" in said:
             return self._not_allowed(said)
-        if NO_POLICY in said:
+        if responses.NO_POLICY in said:
             return self._no_policy(said)
         return StoreError(self.settings.url, f"an answer to {query[:200]}", said)
 

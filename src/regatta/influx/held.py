@@ -11,10 +11,9 @@ from collections.abc import Iterator
 
 from regatta.host.errors import StoreError
 from regatta.host.journal.journal import segment_files
-from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.influx.client import Client, NotAllowed, Say, Unreachable
 from regatta.influx.cursor import EVENTS, Cursor, Position
-from regatta.influx.journal import HostLabels, experiment_names, new_lines, segment_of, tagged
+from regatta.influx.journal import HostLabels, experiment_names, new_lines, record_of, segment_of, tagged
 from regatta.influx.lines import identifier
 from regatta.influx.points import COUNTED, EVENT, INVOCATION, ITERATION
 from regatta.influx.records import RecordLines
@@ -167,10 +166,8 @@ class LossFinder:
                     left -= len(line)
                     if left < 0:
                         break
-                try:
-                    yield encoder.pass_over(decode_record(line))
-                except DamagedLine:
-                    continue
+                if (record := record_of(line)) is not None:
+                    yield encoder.pass_over(record)
 
     def _where(self, host: str) -> str:
         if host not in self._conditions:

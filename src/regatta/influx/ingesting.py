@@ -17,12 +17,11 @@ from pathlib import Path
 
 from regatta.host.errors import StoreError
 from regatta.host.journal.journal import segment_files
-from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.host.values.record import Record
 from regatta.influx.client import Client, Say
 from regatta.influx.cursor import EVENTS, Cursor, Cursors, Position
 from regatta.influx.held import LossFinder
-from regatta.influx.journal import HostLabels, journal_hosts, new_lines, read_labels, segment_of
+from regatta.influx.journal import HostLabels, journal_hosts, new_lines, read_labels, record_of, segment_of
 from regatta.influx.lines import encode, split_lines
 from regatta.influx.points import Point, event_point
 from regatta.influx.records import Piece, RecordLines
@@ -170,9 +169,8 @@ class Ingest:
         size = 0
         for host in self.hosts() if hosts is None else hosts:
             positions = Cursor(self.cursors.directory, host).positions
-            size += sum(
-                _waiting(path, positions.get(path.name, Position()).offset) for path in self.files(host)
-            )
+            for path in self.files(host):
+                size += _waiting(path, positions.get(path.name, Position()).offset)
         return size
 
     def files(self, host: str) -> list[Path]:
@@ -336,13 +334,12 @@ class _HostEncoding:
         for line in new_lines(path, position.offset):
             points = 0
             carry = None
-            if (record := _record(line)) is not None:
+            if (record := record_of(line)) is not None:
                 self._name(record)
                 for piece in self._pieces(encoder, record):
                     for block in smaller(piece, at_most):
-                        if batch.points and (
-                            batch.points + block.points > at_most or batch.size > _BATCH_BYTES
-                        ):
+                        full = batch.points + block.points > at_most or batch.size > _BATCH_BYTES
+                        if batch.points and full:
                             yield batch
                             batch = _Batch()
                         batch.blocks.append(block.data)
@@ -373,14 +370,6 @@ class _HostEncoding:
             self._cells.setdefault(cell_id, self._labels.of(record))
         if cell_id in self._labels.renamed:
             self.renamed.add(self._cells[cell_id].label)
-
-
-def _record(line: bytes) -> Record | None:
-    """Return the record in a line; None: it is damaged."""
-    try:
-        return decode_record(line)
-    except DamagedLine:
-        return None
 
 
 def _waiting(path: Path, offset: int) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from regatta.host.files import read_object
 from regatta.host.journal.journal import MAXIMUM_LINE_BYTES, journal_files, open_journal, segment_files
 from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.host.values.cell import heap_text
+from regatta.host.values.record import Record
 from regatta.influx.lines import identifier, quoted, tag_text
 from regatta.store.cells import known_cells, planned_cells
 from regatta.store.folder import Folder
@@ -31,6 +31,14 @@ def new_lines(path: Path, offset: int) -> Iterator[bytes]:
             yield line
 
 
+def record_of(line: bytes) -> Record | None:
+    """Return the record in a line; None: it is damaged."""
+    try:
+        return decode_record(line)
+    except DamagedLine:
+        return None
+
+
 def segment_of(path: Path) -> int:
     """Return the segment number in the name of a journal file."""
     return int(path.stem) if path.stem.isdecimal() else zlib.crc32(path.stem.encode())
@@ -46,8 +54,8 @@ def experiment_names(folder: Folder, host: str = "*") -> list[str]:
     names = {folder.name}
     for path in journal_files(folder.path) if host == "*" else segment_files(folder.journal / host):
         for line in new_lines(path, 0):
-            with suppress(DamagedLine):
-                names.add(str(decode_record(line).get("experiment")))
+            if (record := record_of(line)) is not None:
+                names.add(str(record.get("experiment")))
                 break
     return sorted(names)
 

@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from regatta.host.journal.journal import segment_files
-from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.influx.client import Client
 from regatta.influx.cursor import Cursor, Cursors
 from regatta.influx.held import retention
@@ -24,6 +23,7 @@ from regatta.influx.journal import (
     journal_hosts,
     new_lines,
     read_labels,
+    record_of,
     segment_of,
     tagged,
 )
@@ -212,11 +212,8 @@ def _sum_host(folder: Folder, host: str, cursor: Cursor, sums: HostSums, progres
         times = RecordLines(labels, segment_of(path))
         for line in new_lines(path, 0):
             progress(len(line))
-            try:
-                record = decode_record(line)
-            except DamagedLine:
-                continue
-            sums.add(record, times, labels)
+            if (record := record_of(line)) is not None:
+                sums.add(record, times, labels)
 
 
 def _ask(client: Client, measurement: str, scope: _Scope) -> Iterator[tuple[str, int]]:

@@ -22,24 +22,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from regatta.fleet.remote import slurm_queue as queue
 from regatta.fleet.remote.base import MAXIMUM_ANSWER_BYTES, Answer, Unreachable
 from regatta.fleet.remote.here import Here
-from regatta.fleet.remote.slurm_queue import (
-    CONTROLLER_PATIENCE_S,
-    PASSED_ON,
-    Job,
-    Owner,
-    end_orphans,
-    environment,
-    jobs,
-    lost_controller,
-    no_controller,
-    node,
-    patiently,
-    pauses,
-    program,
-    tell,
-)
 from regatta.host.errors import HostError
 from regatta.host.files import locked, read_object
 from regatta.host.values.host import Host, SlurmPlace
@@ -63,7 +48,7 @@ _OWN_LINES = re.compile(r"^(srun|slurmstepd[^:]*): ")
 _QUEUED, _GRANTED = "queued and waiting for resources", "has been allocated resources"
 
 #: options of a command that chooses its CPUs itself, and gets no environment of the controller
-_UNBOUND = ("--cpu-bind=none", "--mpi=none", f"--export={','.join(PASSED_ON)}", "--chdir=/")
+_UNBOUND = ("--cpu-bind=none", "--mpi=none", f"--export={','.join(queue.PASSED_ON)}", "--chdir=/")
 
 #: `done`: the command ended, `not-started`: it never ran; the others: it was cut off, and may be restarted
 End = Literal["done", "not-started", "time-limit", "cancelled", "preempted", "node-failed"]
@@ -96,16 +81,16 @@ def allocating(nodes: Sequence[SlurmRemote], name: str) -> list[str]:
     """
     first = nodes[0].host
     job = job_name(replace(first, name=name))
-    patiently(lambda: end_orphans([job]), CONTROLLER_PATIENCE_S)
+    queue.patiently(lambda: queue.end_orphans([job]))
     named = [f"--nodelist={','.join(remote.node() for remote in nodes)}", f"--nodes={len(nodes)}"]
     slurm = [remote.host.slurm or SlurmPlace() for remote in nodes]
     limits = [place.time_limit_min for place in slurm if place.time_limit_min]
     asked = [f"--partition={slurm[0].partition}"] if slurm[0].partition else []
     asked += [f"--time={min(limits)}"] if limits else []
     # The process becomes salloc, and stays the owner of the job.
-    own = [f"--job-name={job}", f"--comment={Owner.me(0)}"]
+    own = [f"--job-name={job}", f"--comment={queue.Owner.me(0)}"]
     return [
-        program("salloc"),
+        queue.program("salloc"),
         *own,
         "--exclusive",
         "--mem=0",
@@ -152,14 +137,14 @@ class SlurmRemote(Here):
     def words(self, argv: Sequence[str]) -> list[str]:
         """See `Remote.words`: a step of the allocation that `allocating` made."""
         step = ["--overlap", "--nodes=1", "--ntasks=1", f"--nodelist={self.node()}"]
-        return [program("srun"), *step, "--unbuffered", *_UNBOUND, *argv]
+        return [queue.program("srun"), *step, "--unbuffered", *_UNBOUND, *argv]
 
     def close(self) -> None:
         """Return allocations of this process without an srun; nothing else is held between commands."""
         # The next user of the node does this too: an unresponsive Slurm is no error here.
         if self._started:
             with contextlib.suppress(HostError):
-                end_orphans([self._name], self._is_finished)
+                queue.end_orphans([self._name], self._is_finished)
 
     # ---- the node ----------------------------------------------------------------------------------------------------
 
@@ -225,14 +210,14 @@ class SlurmRemote(Here):
     def _answer(
         self, argv: Sequence[str], stdin: bytes | Path, timeout_s: float, wanted: list[str]
     ) -> Answer:
-        deadline = time.monotonic() + CONTROLLER_PATIENCE_S
-        for pause in pauses():
+        deadline = time.monotonic() + queue.CONTROLLER_PATIENCE_S
+        for pause in queue.pauses():
             self._make_way(0)
             answer = self._once(argv, stdin, timeout_s, [*wanted, *self._limit(timeout_s)])
-            if not (answer.returncode == _SRUN_FAILED and lost_controller(answer.stderr)):
+            if not (answer.returncode == _SRUN_FAILED and queue.lost_controller(answer.stderr)):
                 break
             if time.monotonic() + pause > deadline:
-                raise no_controller()
+                raise queue.no_controller()
             time.sleep(pause)
         self._refuse(answer)
         kept = "".join(line for line in answer.stderr.splitlines(True) if not _OWN_LINES.match(line))
@@ -240,12 +225,12 @@ class SlurmRemote(Here):
 
     def _make_way(self, patience_s: float) -> None:
         """End orphaned jobs, and check that the node is in service."""
-        patiently(lambda: end_orphans([self._name], self._is_finished), CONTROLLER_PATIENCE_S)
+        queue.patiently(lambda: queue.end_orphans([self._name], self._is_finished))
         if not self._node:
             return
         start = time.monotonic()
-        for pause in pauses():
-            now = patiently(lambda: node(self._node), CONTROLLER_PATIENCE_S)
+        for pause in queue.pauses():
+            now = queue.patiently(lambda: queue.node(self._node))
             if now.in_service and now.responding:
                 return
             waited_s = time.monotonic() - start
@@ -254,11 +239,11 @@ class SlurmRemote(Here):
                     f"{self.host.name} (node {self._node})", "a node in service", str(now),
                     f"repair the node, then run `scontrol update NodeName={self._node} State=RESUME` and the same command again",
                 )  # fmt: skip
-            tell(f"node {self._node} is {now}; checking again in {pause:.0f} s")
+            queue.tell(f"node {self._node} is {now}; checking again in {pause:.0f} s")
             time.sleep(pause)
 
-    def _is_finished(self, owner: Owner) -> bool:
-        if owner != Owner.me(owner.serial):
+    def _is_finished(self, owner: queue.Owner) -> bool:
+        if owner != queue.Owner.me(owner.serial):
             return False
         process = self._started.get(owner.serial)
         return owner.serial <= self._serial and (process is None or process.poll() is not None)
@@ -274,18 +259,18 @@ class SlurmRemote(Here):
         self, argv: Sequence[str], options: list[str], stdin: int | IO[bytes], stderr: int | IO[bytes]
     ) -> subprocess.Popen[bytes]:
         self._serial += 1
-        own = [f"--job-name={self._name}", f"--comment={Owner.me(self._serial)}"]
+        own = [f"--job-name={self._name}", f"--comment={queue.Owner.me(self._serial)}"]
         asked = [f"--constraint={self._place.constraint}"] if self._place.constraint else []
         asked += [f"--partition={self._place.partition}"] if self._place.partition else []
         # The whole node with all of its memory; the runner selects CPUs.
         size = ["--exclusive", "--nodes=1", "--ntasks=1", "--mem=0"]
         passed = [*_UNBOUND, f"--signal=TERM@{_NOTICE_S}"]
         given = ["--input=none"] if stdin == subprocess.DEVNULL else []
-        command = [program("srun"), *own, *size, *passed, *asked, *options, *given, *argv]
+        command = [queue.program("srun"), *own, *size, *passed, *asked, *options, *given, *argv]
         try:
             process = subprocess.Popen(
                 command, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr,
-                env={**environment(), "SLURM_EXIT_ERROR": str(_SRUN_FAILED)},
+                env={**queue.environment(), "SLURM_EXIT_ERROR": str(_SRUN_FAILED)},
             )  # fmt: skip
         except OSError as error:
             raise Unreachable(self.host.name, "`srun` to start", str(error.strerror)) from error
@@ -357,8 +342,8 @@ class SlurmRemote(Here):
             return Ending("done")
         deadline = time.monotonic() + _SETTLE_S
         while True:
-            found = patiently(lambda: jobs([self._name], ended_too=True), CONTROLLER_PATIENCE_S)
-            job = next((job for job in reversed(found) if job.comment == str(Owner.me(serial))), None)
+            found = queue.patiently(lambda: queue.jobs([self._name], ended_too=True))
+            job = next((job for job in reversed(found) if job.comment == str(queue.Owner.me(serial))), None)
             # Slurm reports the final state only after cleanup.
             if job is None or job.state not in ("COMPLETING", "RUNNING") or time.monotonic() > deadline:
                 return _ending(job, process.returncode, told)
@@ -366,16 +351,18 @@ class SlurmRemote(Here):
 
     def stop(self) -> None:
         """Stop the jobs of this process gracefully: a signal to srun would kill them at once."""
-        own = [str(Owner.me(serial)) for serial, process in self._started.items() if process.poll() is None]
-        found = [job.job_id for job in jobs([self._name]) if job.comment in own]
+        own = [
+            str(queue.Owner.me(serial)) for serial, process in self._started.items() if process.poll() is None
+        ]
+        found = [job.job_id for job in queue.jobs([self._name]) if job.comment in own]
         if found:
             subprocess.run(
-                [program("scancel"), "--quiet", "--signal=TERM", *found], stdin=subprocess.DEVNULL,
-                capture_output=True, env=environment(), check=False, timeout=60,
+                [queue.program("scancel"), "--quiet", "--signal=TERM", *found], stdin=subprocess.DEVNULL,
+                capture_output=True, env=queue.environment(), check=False, timeout=60,
             )  # fmt: skip
 
 
-def _ending(job: Job | None, returncode: int, told: str) -> Ending:
+def _ending(job: queue.Job | None, returncode: int, told: str) -> Ending:
     state, place = (job.state, job.node) if job else ("", "")
     if state in ("NODE_FAIL", "BOOT_FAIL") or "Node failure on" in told:
         return Ending("node-failed", state, place)

@@ -164,13 +164,13 @@ def lost_controller(told: str) -> bool:
     return _NO_CONTROLLER in told
 
 
-def patiently(question: Callable[[], _T], patience_s: float) -> _T:
+def patiently(question: Callable[[], _T]) -> _T:
     """Retry with growing pauses while the Slurm controller is unresponsive.
 
     Raises:
-        NoController: no answer within `patience_s`.
+        NoController: no answer within `CONTROLLER_PATIENCE_S`.
     """
-    deadline = time.monotonic() + patience_s
+    deadline = time.monotonic() + CONTROLLER_PATIENCE_S
     for pause in pauses():
         try:
             return question()
