@@ -26,8 +26,7 @@ from typing import Any
 import numpy as np
 
 from regatta.models.gc.collector_choice import COLLECTORS, RATIOS, RELEVANT, choose_collector
-from regatta.models.gc.heap_curve import HeapPoint, fit_curve, pause_share
-from regatta.models.gc.heap_priors import HEAP_PRIORS, HeapPriors
+from regatta.models.gc.heap_curve import HEAP_PRIORS, HeapPoint, HeapPriors, fit_curve
 
 REFERENCE = Path(__file__).parents[1] / "tests" / "reference" / "dacapo_heaps.csv"
 #: as in the published configurations: OpenJDK 21 with 32 hardware threads
@@ -159,10 +158,27 @@ def read_programs(folder: Path) -> dict[str, Program]:
         if math.isfinite(start) and pause >= 0:
             logs[row["benchmark"], number(row, "heap_factor", 2.0)].append((start, pause))
     for (benchmark, factor), log in logs.items():
-        starts, pauses = zip(*sorted(log), strict=True)
         if benchmark in programs:
-            programs[benchmark].shares[factor] = pause_share(starts, pauses)
+            programs[benchmark].shares[factor] = pause_share(sorted(log))
     return dict(programs)
+
+
+def pause_share(log: Sequence[tuple[float, float]]) -> float:
+    """Return the share of the run time in pauses, from the second half of the logged time: the first is warm-up.
+
+    Args:
+        log: start of each pause in seconds since the start of the process, ascending, and its duration in milliseconds, at least 0.
+
+    Returns:
+        Sum of pauses / time from the first to the last counted start; NaN with fewer than three pauses.
+    """
+    starts, pauses = np.array(log).T
+    counted = starts >= (starts[0] + starts[-1]) / 2
+    # The last pause is outside of the time between the starts.
+    elapsed = float(np.ptp(starts[counted]))
+    if counted.sum() < 3 or elapsed <= 0:
+        return math.nan
+    return float(min(pauses[counted][:-1].sum() / 1e3 / elapsed, 0.99))
 
 
 # Predictions
@@ -178,12 +194,12 @@ def held_out(program: Program, design: Sequence[float], priors: HeapPriors) -> l
     curve = fit_curve(points, 1.0, priors)
     found = []
     for factor in program.others(design):
-        one, times, logs = curve.at(factor, LEVEL), curve.times_at(factor), np.log(program.times[factor])
+        one, times, logs = curve.at(factor, LEVEL).time, curve.times_at(factor), np.log(program.times[factor])
         error = float(logs.std(ddof=1)) / math.sqrt(logs.size) if logs.size > 1 else 0.01
         sd = np.hypot(curve.model_errors(times), error)
         z = (math.log(program.mean(factor)) - np.log(times)) / sd
         score = float(np.logaddexp.reduce(-0.5 * z**2 - np.log(sd)) - math.log(z.size))
-        found.append(Held(factor, program.mean(factor), one.seconds, one.low, one.high, score))
+        found.append(Held(factor, program.mean(factor), one.point, one.low, one.high, score))
     return found
 
 

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -99,16 +99,16 @@ def heap(
     target = _quantity("--target-overhead", target_overhead, "5%") if target_overhead is not None else None
     limit_ms = _quantity("--latency", latency, "10ms") if latency is not None else None
 
-    from regatta.models.gc.heap_advice import advise_latency, advise_overhead
+    from regatta.models.gc.heap_advice import advise_latency, advise_overhead, as_document
     from regatta.models.gc.heap_models import HeapModels
     from regatta.models.gc.heap_page import (
+        heap_sections,
         latency_sentences,
         latency_table,
         model_sentences,
         models_table,
         overhead_sentences,
         overhead_table,
-        write_heap_page,
     )
 
     _check_profile(profile, on or experiment, on, latency)
@@ -117,39 +117,40 @@ def heap(
     models = HeapModels(measured.curves())
     if profile is not None:
         models = _predicted(profile, str(on or experiment), results, measured, runtime, level)
-    curves = models.curves
     heading: list[str] = []
     if target is not None:
-        overheads = advise_overhead(curves, target, level, models.second, models.unmeasured)
-        sentences, table = overhead_sentences(overheads), overhead_table(overheads, level)
-        heading = model_sentences(models, overheads.collector)
-        document: Any = overheads
+        overheads = advise_overhead(models.curves, target, level, models.second, models.unmeasured)
+        (first, *rest), table = overhead_sentences(overheads), overhead_table(overheads, level)
+        heading, document = model_sentences(models, overheads.collector), as_document(overheads)
     else:
         assert limit_ms is not None
         pauses = advise_latency(measured.points, limit_ms, level, measured.stalls_ms)
-        sentences, table = latency_sentences(pauses), latency_table(pauses, level)
-        document = pauses
+        (first, *rest), table = latency_sentences(pauses), latency_table(pauses, level)
+        document = as_document(pauses)
     if as_json:
         from regatta.answers.kit.plain import plain
 
-        found = {"app": measured.name, "answer": sentences[0], "advice": plain(document)}
+        found = {"app": measured.name, "answer": first, "advice": document}
         found |= {"models": plain(models.choices)} if models.choices else {}
         click.echo(json.dumps(found, indent=1, allow_nan=False))
     else:
         from regatta.cli.tables import plain_console, show
 
         console = plain_console()
-        for sentence in (sentences[0], *heading):
+        for sentence in (first, *heading):
             click.echo(printable(sentence))
         show(console, models_table(models, level))
         show(console, table.without_empty(), "")
-        for sentence in sentences[1:]:
+        for sentence in rest:
             click.echo(printable(sentence))
-    if target is not None and {name.lower() for name in curves} == {"g1"}:
+    if target is not None and {name.lower() for name in models.curves} == {"g1"}:
         _other_collectors(measured)
     if page is not None:
-        said = [sentences[0], *heading, *sentences[1:]]
-        write_heap_page(measured.name, said, table, models, page, level)
+        from regatta.figures.sections_page import write_sections_page
+
+        sections = heap_sections(measured.name, table, models, level)
+        question = f"Collector and heap for {measured.name}"
+        write_sections_page("heap advice", question, [first, *heading, *rest], sections, page)
         click.echo(str(page), err=as_json)
 
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from regatta.models.gc.collection_curve import CollectionTimes, predicted_curve
+from regatta.answers.kit.plain import plain
 from regatta.models.gc.heap_curve import (
     CURVES,
+    POSTERIOR,
     TIGHT_FACTOR,
-    Floats,
     HeapCurve,
-    HeapNeeded,
     HeapPoint,
     HeapPrediction,
     NextHeap,
 )
+from regatta.models.gc.heap_models import CollectionTimes, predicted_curve
+from regatta.stats.estimate import Floats, Interval
 from regatta.stats.intervals import geometric_mean
 
 #: Steps of permutations of curves, coprime with CURVES: curves of different collectors are independent of each other.
@@ -71,13 +73,12 @@ class OverheadAdvice:
     """The collector and the least heap that keep the run time near the best."""
 
     collector: str
-    heap: HeapNeeded
+    #: bytes; the point is infinite if no heap is known to meet the target
+    heap: Interval
     #: predicted time with this heap; with the largest measured one, if no heap is known to meet the target
     prediction: HeapPrediction
-    #: predicted time / least asymptote of all collectors - 1, with its interval
-    overhead: float
-    overhead_low: float
-    overhead_high: float
+    #: predicted time / least asymptote of all collectors - 1
+    overhead: Interval
     target: float
     #: probability that this collector needs the least heap
     certainty: float
@@ -85,26 +86,23 @@ class OverheadAdvice:
     refusals: tuple[str, ...]
     next: NextMeasurement
     rows: tuple[HeapRow, ...]
-    #: collector that was not measured -> heap that it is predicted to need
-    unmeasured: Mapping[str, HeapNeeded] = field(default_factory=dict)
+    #: collector that was not measured -> heap in bytes that it is predicted to need
+    unmeasured: Mapping[str, Interval] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class WaitRow:
     """How long a thread waits for the collector at a measured heap, in milliseconds.
 
-    `wait_ms`, `low`, `high`: geometric mean over invocations of the larger of the percentile of the pauses and the longest allocation
-    stall, with its interval. `stall_ms`: mean over invocations of the longest stall; NaN if unknown.
+    `wait`: geometric mean over invocations of the larger of the percentile of the pauses and the longest allocation stall.
+    `stall_ms`: mean over invocations of the longest stall; NaN if unknown.
     """
 
     collector: str
     heap_bytes: float
-    wait_ms: float
-    low: float
-    high: float
+    wait: Interval
     stall_ms: float
     seconds: float
-    invocations: int
     #: `yes`, `no` or `open`, if the interval contains the limit or is undefined, or if stalls are unknown
     meets: str
 
@@ -157,17 +155,15 @@ def advise_overhead(
         limit[orders[name]] = (1 + target) * best
         needed[name] = curve.heaps_for(limit)
     heaps = {name: _needed(needed[name], curves[name], level) for name in curves}
-    chosen = min(curves, key=lambda name: (heaps[name].heap_bytes, curves[name].asymptote_interval()[1]))
+    chosen = min(
+        curves,
+        key=lambda name: (heaps[name].point, curves[name].posterior(curves[name].asymptote, level).point),
+    )
     least = np.min([needed[name][orders[name]] for name in curves], axis=0)
     certainty = float(np.mean(needed[chosen][orders[chosen]] <= least))
     curve, heap = curves[chosen], heaps[chosen]
+    shown = heap.point if math.isfinite(heap.point) else curve.largest_measured
     refusals = _refusals(curves, chosen, heap, certainty, level)
-    shown = heap.heap_bytes if math.isfinite(heap.heap_bytes) else curve.largest_measured
-    prediction = curve.at(shown, level)
-    overheads = np.sort(curve.predicted_times(shown)[orders[chosen]] / best - 1)
-    low, middle, high = (
-        float(overheads[round(p * (CURVES - 1))]) for p in ((1 - level) / 2, 0.5, (1 + level) / 2)
-    )
     following = _next(curves, needed, heaps, chosen, certainty, level, second or {})
     if following.disagreement:
         refusals += (
@@ -177,19 +173,18 @@ def advise_overhead(
         name: predicted_curve(best, times, curve.minheap_bytes) for name, times in (unmeasured or {}).items()
     }
     needs = {name: one.heap_for((1 + target) * best, level) for name, one in predicted.items()}
+    rows = _rows(curves, heaps, level, second or {}) + _predicted_rows(predicted, needs, heap, level)
     return OverheadAdvice(
-        chosen,
-        heap,
-        prediction,
-        middle,
-        low,
-        high,
-        target,
-        certainty,
-        refusals,
-        following,
-        _rows(curves, heaps, level, second or {}) + _predicted_rows(predicted, needs, heap, level),
-        needs,
+        collector=chosen,
+        heap=heap,
+        prediction=curve.at(shown, level),
+        overhead=_central(curve.predicted_times(shown)[orders[chosen]] / best - 1, curve, level),
+        target=target,
+        certainty=certainty,
+        refusals=refusals,
+        next=following,
+        rows=rows,
+        unmeasured=needs,
     )
 
 
@@ -237,6 +232,65 @@ def advise_latency(
     return LatencyAdvice(chosen, limit_ms, tuple(refusals), _next_waits(rows, chosen), tuple(rows))
 
 
+def as_document(advice: OverheadAdvice | LatencyAdvice) -> dict[str, Any]:
+    """Return advice as JSON values; an unknown number is null."""
+    if isinstance(advice, LatencyAdvice):
+        chosen = advice.chosen and _wait_document(advice.chosen)
+        found = vars(advice) | {"chosen": chosen, "rows": [_wait_document(row) for row in advice.rows]}
+        return dict(plain(found))
+    overhead, following = advice.overhead, advice.next
+    found = {
+        "collector": advice.collector,
+        "heap": _heap_document(advice.heap),
+        "prediction": _prediction_document(advice.prediction),
+        "overhead": overhead.point,
+        "overhead_low": overhead.low,
+        "overhead_high": overhead.high,
+        "target": advice.target,
+        "certainty": advice.certainty,
+        "refusals": advice.refusals,
+        "next": vars(following) | {"disagreement": _with_predictions(following.disagreement)},
+        "rows": [_with_predictions(row) for row in advice.rows],
+        "unmeasured": {name: _heap_document(heap) for name, heap in advice.unmeasured.items()},
+    }
+    return dict(plain(found))
+
+
+def _heap_document(heap: Interval) -> dict[str, Any]:
+    ends = {"low": heap.low, "high": heap.high, "level": heap.level}
+    return {"heap_bytes": heap.point, **ends, "refused": heap.reason}
+
+
+def _prediction_document(one: HeapPrediction) -> dict[str, Any]:
+    ends = {"low": one.time.low, "high": one.time.high, "level": one.time.level}
+    numbers = {"heap_bytes": one.heap_bytes, "seconds": one.time.point, **ends}
+    return {**numbers, "measured": one.measured, "refused": one.time.reason}
+
+
+def _with_predictions(of: HeapRow | Disagreement | None) -> dict[str, Any] | None:
+    """Return the fields of a result, with those that are predictions as JSON values."""
+    if of is None:
+        return None
+    return {
+        name: _prediction_document(value) if isinstance(value, HeapPrediction) else value
+        for name, value in vars(of).items()
+    }
+
+
+def _wait_document(row: WaitRow) -> dict[str, Any]:
+    return {
+        "collector": row.collector,
+        "heap_bytes": row.heap_bytes,
+        "wait_ms": row.wait.point,
+        "low": row.wait.low,
+        "high": row.wait.high,
+        "stall_ms": row.stall_ms,
+        "seconds": row.seconds,
+        "invocations": row.wait.n,
+        "meets": row.meets,
+    }
+
+
 # Overhead
 
 
@@ -245,41 +299,41 @@ def _order(number: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return (np.arange(CURVES, dtype=np.int64) * step + number) % CURVES
 
 
-def _needed(heaps: Floats, curve: HeapCurve, level: float) -> HeapNeeded:
-    """Return the needed heap, at least the least heap that the measurements support."""
-    ordered = np.sort(heaps)
+def _central(values: Floats, curve: HeapCurve, level: float) -> Interval:
+    """Return the median and the central interval of one value per curve."""
+    ordered = np.sort(values)
     low, middle, high = (
         float(ordered[round(p * (CURVES - 1))]) for p in ((1 - level) / 2, 0.5, (1 + level) / 2)
     )
-    refused = curve.why_refused(middle) if math.isfinite(middle) else "it does not reach the target"
-    if refused and math.isfinite(middle) and middle < curve.least_measured:
-        supported = curve.least_measured
+    return Interval(len(curve.points), middle, low, high, level, POSTERIOR)
+
+
+def _needed(heaps: Floats, curve: HeapCurve, level: float) -> Interval:
+    """Return the needed heap, at least the least heap that the measurements support."""
+    found = _central(heaps, curve, level)
+    middle = found.point
+    if not math.isfinite(middle):
+        return replace(found, reason="it does not reach the target")
+    reason, supported = curve.why_refused(middle), curve.least_measured
+    if reason and middle < supported:
         tight = TIGHT_FACTOR * curve.minheap_bytes
         if len(curve.points) > 1 and tight < supported:
             supported = max(tight, middle)
-        middle, high = supported, max(high, supported)
-    if math.isfinite(middle) and middle > _SUPPORTED * curve.largest_measured:
+        found = replace(found, point=supported, high=max(found.high, supported))
+    if found.point > _SUPPORTED * curve.largest_measured:
         # The asymptotes of noisy curves decide what larger heaps would bring: no measurement supports it.
-        return HeapNeeded(
-            math.inf,
-            low,
-            high,
-            level,
-            f"the needed heap is more than {_SUPPORTED:g} x the largest measured one",
-        )
-    return HeapNeeded(middle, low, high, level, refused)
+        reason = f"the needed heap is more than {_SUPPORTED:g} x the largest measured one"
+        found = replace(found, point=math.inf)
+    return replace(found, reason=reason)
 
 
 def _refusals(
-    curves: Mapping[str, HeapCurve], chosen: str, heap: HeapNeeded, certainty: float, level: float
+    curves: Mapping[str, HeapCurve], chosen: str, heap: Interval, certainty: float, level: float
 ) -> tuple[str, ...]:
     found = []
-    if heap.refused:
-        found.append(
-            f"heap of {chosen}: smaller heaps are {heap.refused}"
-            if math.isfinite(heap.heap_bytes)
-            else heap.refused
-        )
+    if heap.reason:
+        what = f"heap of {chosen}: smaller heaps are " if math.isfinite(heap.point) else ""
+        found.append(what + heap.reason)
     if not math.isfinite(heap.high):
         found.append(f"heap of {chosen}: no upper end, because the asymptote is uncertain")
     if len(curves) > 1 and certainty < level:
@@ -290,7 +344,7 @@ def _refusals(
 def _next(
     curves: Mapping[str, HeapCurve],
     needed: Mapping[str, Floats],
-    heaps: Mapping[str, HeapNeeded],
+    heaps: Mapping[str, Interval],
     chosen: str,
     certainty: float,
     level: float,
@@ -305,12 +359,12 @@ def _next(
         one
         for name in names
         if name in second
-        for one in _disjoint(name, curves[name], second[name], heaps[name].heap_bytes, level)
+        for one in _disjoint(name, curves[name], second[name], heaps[name].point, level)
     ]
     if found:
-        most = max(found, key=lambda one: abs(math.log(one.used.seconds / one.second.seconds)))
+        most = max(found, key=lambda one: abs(math.log(one.used.time.point / one.second.time.point)))
         return NextMeasurement(most.collector, NextHeap(most.used.heap_bytes, math.nan), most)
-    if not math.isfinite(heaps[chosen].heap_bytes):
+    if not math.isfinite(heaps[chosen].point):
         return NextMeasurement(chosen, NextHeap(_SUPPORTED * curves[chosen].largest_measured, math.nan))
     best = max(names, key=lambda name: (_spread(needed[name]), name == chosen))
     return NextMeasurement(best, curves[best].next_heap(needed[best]))
@@ -326,7 +380,7 @@ def _disjoint(
         if used.why_refused(heap) or any(abs(heap / point.heap_bytes - 1) <= 0.05 for point in used.points):
             continue
         one = Disagreement(collector, used.at(heap, level), second.at(heap, level))
-        both = one.used, one.second
+        both = one.used.time, one.second.time
         if all(math.isfinite(each.high) for each in both) and (
             max(each.low for each in both) > min(each.high for each in both)
         ):
@@ -342,7 +396,7 @@ def _spread(values: Floats) -> float:
 
 def _rows(
     curves: Mapping[str, HeapCurve],
-    heaps: Mapping[str, HeapNeeded],
+    heaps: Mapping[str, Interval],
     level: float,
     second: Mapping[str, HeapCurve],
 ) -> tuple[HeapRow, ...]:
@@ -351,7 +405,7 @@ def _rows(
     for name, curve in curves.items():
         measured = {point.heap_bytes: len(point.seconds) for point in curve.points}
         wanted = set(measured)
-        middle = heaps[name].heap_bytes
+        middle = heaps[name].point
         if math.isfinite(middle):
             least = 0.0 if math.isnan(curve.minheap_bytes) else curve.minheap_bytes
             new = (math.ceil(middle * factor / _MIB) * _MIB for factor in _AROUND)
@@ -371,15 +425,11 @@ def _rows(
 
 
 def _predicted_rows(
-    curves: Mapping[str, HeapCurve], needs: Mapping[str, HeapNeeded], chosen: HeapNeeded, level: float
+    curves: Mapping[str, HeapCurve], needs: Mapping[str, Interval], chosen: Interval, level: float
 ) -> tuple[HeapRow, ...]:
     """Return the recommended heap and the needed one of each collector that was not measured, ascending."""
     wanted = {
-        name: {
-            math.ceil(heap / _MIB) * _MIB
-            for heap in (chosen.heap_bytes, need.heap_bytes)
-            if math.isfinite(heap)
-        }
+        name: {math.ceil(heap / _MIB) * _MIB for heap in (chosen.point, need.point) if math.isfinite(heap)}
         for name, need in needs.items()
     }
     return tuple(
@@ -393,24 +443,14 @@ def _predicted_rows(
 
 
 def _wait_row(name: str, point: HeapPoint, stall_ms: float, limit_ms: float, level: float) -> WaitRow:
-    found = geometric_mean([max(wait, 1e-6) for wait in point.pauses_ms], level)
-    if not (math.isfinite(found.low) and math.isfinite(found.high)):
-        meets = "open"
-    else:
-        meets = "yes" if found.high <= limit_ms else "no" if found.low > limit_ms else "open"
-    if meets == "yes" and math.isnan(stall_ms):
-        meets = "open"
-    return WaitRow(
-        name,
-        point.heap_bytes,
-        found.point,
-        found.low,
-        found.high,
-        stall_ms,
-        float(np.mean(point.seconds)),
-        len(point.pauses_ms),
-        meets,
-    )
+    wait = geometric_mean([max(each, 1e-6) for each in point.pauses_ms], level)
+    meets = "open"
+    if math.isfinite(wait.low) and math.isfinite(wait.high):
+        if wait.low > limit_ms:
+            meets = "no"
+        elif wait.high <= limit_ms and not math.isnan(stall_ms):
+            meets = "yes"
+    return WaitRow(name, point.heap_bytes, wait, stall_ms, float(np.mean(point.seconds)), meets)
 
 
 def _next_waits(rows: Sequence[WaitRow], chosen: WaitRow | None) -> tuple[str, float] | None:
@@ -423,7 +463,7 @@ def _next_waits(rows: Sequence[WaitRow], chosen: WaitRow | None) -> tuple[str, f
     if chosen is None:
         if not rows:
             return None
-        row = min(rows, key=lambda one: one.wait_ms)
+        row = min(rows, key=lambda one: one.wait.point)
         return row.collector, 2 * row.heap_bytes
     failing = [row.heap_bytes for row in below if row.collector == chosen.collector]
     if not failing:

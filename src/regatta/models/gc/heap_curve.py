@@ -10,8 +10,7 @@ The model of the time at heap `h` is
 - `p` is the power. With a constant cost per collection it is 1, because the number of collections is allocation / (h - live).
   It is larger if a larger heap also makes each collection cheaper: more objects die before it, and marking starts less often.
 
-Few heaps do not determine four parameters. `live` and `p` therefore have prior distributions, which `heap_priors` keeps with
-their origin. All results are quantiles of the posterior distribution, so their intervals include what the data do not determine.
+Few heaps do not determine four parameters. `live` and `p` therefore have prior distributions, `HEAP_PRIORS`. All results are quantiles of the posterior distribution, so their intervals include what the data do not determine.
 
 No program follows the curve exactly. The logarithm of the time at a heap therefore has a model error with the variance
 
@@ -25,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from statistics import NormalDist
 from typing import Protocol
@@ -33,12 +32,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regatta.models.gc.heap_priors import HEAP_PRIORS, HeapPriors
-
-Floats = NDArray[np.float64]
+from regatta.stats.estimate import Floats, Interval, check_level, undefined
 
 #: Number of equally likely curves that represent the posterior distribution.
 CURVES = 4000
+#: method of all intervals
+POSTERIOR = "posterior"
 #: Below this multiple of the minimum heap, the time depends on details that larger heaps do not show. In the published data, the
 #: overhead at 1 x divided by that at 2 x lies between 8 and 200.
 TIGHT_FACTOR = 1.5
@@ -58,6 +57,33 @@ _CANDIDATES, _BEYOND = 40, 1.5
 
 
 @dataclass(frozen=True)
+class HeapPriors:
+    """Normal prior distributions: mean and standard deviation of each."""
+
+    #: live data that count for collections / minimum heap
+    live_share: float = 0.8
+    live_sd: float = 0.15
+    #: power of the free heap
+    power: float = 1.5
+    power_sd: float = 0.5
+    #: log of the overhead at 2 x minheap, as a share of the asymptote
+    extra_log_at_2x: float = -2.3
+    extra_log_sd: float = 2.0
+    #: log of overhead / (time in pauses / rest of the time)
+    pause_log_ratio: float = 0.3
+    pause_log_sd: float = 1.0
+    #: model error of the mean time at a heap without overhead, and of the overhead at one heap, both on the log scale
+    model_sd: float = 0.008
+    overhead_sd: float = 0.15
+
+
+#: From G1 on OpenJDK 21 at 1 to 10 x minheap, 22 programs of DaCapo Chopin (github.com/dacapobench/dacapobench, commit 4e3de06,
+#: Apache License 2.0), whose means are in `tests/reference/dacapo_heaps.csv`. `perf/run heap_advice` chooses these values, and
+#: predicts each program with values that are chosen without it.
+HEAP_PRIORS = HeapPriors()
+
+
+@dataclass(frozen=True)
 class HeapPoint:
     """Measurements of one collector at one heap size.
 
@@ -73,26 +99,11 @@ class HeapPoint:
 
 @dataclass(frozen=True)
 class HeapPrediction:
-    """The mean run time at one heap with its interval. `refused` says why the prediction is not to be relied on; "" if it is."""
+    """The mean run time at one heap, in seconds. `time.reason`: why its numbers, if any, are not to be relied on."""
 
     heap_bytes: float
-    seconds: float
-    low: float
-    high: float
-    level: float
+    time: Interval
     measured: bool = False
-    refused: str = ""
-
-
-@dataclass(frozen=True)
-class HeapNeeded:
-    """A heap size with its interval, in bytes; infinite ends are possible. `refused` as in `HeapPrediction`."""
-
-    heap_bytes: float
-    low: float
-    high: float
-    level: float
-    refused: str = ""
 
 
 @dataclass(frozen=True)
@@ -194,24 +205,34 @@ class HeapCurve:
             level: of the interval, between 0 and 1.
 
         Returns:
-            The median of the curves and their central interval. `refused` has a reason below the minimum heap, where the time is
-            NaN; of a collector that was not measured; away from the only measured heap; and at the tight end: below 1.5 x
-            minheap without a measurement near, or below the least measured heap if the minimum heap is unknown. There the
-            numbers are given, but are those of other programs.
+            The median of the curves and their central interval, with a reason below the minimum heap, where the time is NaN; of
+            a collector that was not measured; away from the only measured heap; and at the tight end: below 1.5 x minheap
+            without a measurement near, or below the least measured heap if the minimum heap is unknown. There the numbers are
+            given, but are those of other programs.
 
         Raises:
             ValueError: a value is not in its range.
         """
-        _check_level(level)
+        check_level(level)
         _check_positive("heap_bytes", heap_bytes)
-        measured = self._measured(heap_bytes)
+        reason = self.why_refused(heap_bytes)
         if heap_bytes < self.minheap_bytes * (1 - 1e-9):
-            return HeapPrediction(
-                heap_bytes, math.nan, math.nan, math.nan, level, measured, "below the minimum heap"
+            time = undefined(len(self.points), level, POSTERIOR, reason)
+        else:
+            time = replace(
+                self.posterior(self.predicted_times(heap_bytes), level, reason),
+                point=_least_relative_error(self.times_at(heap_bytes)),
             )
-        middle = _least_relative_error(self.times_at(heap_bytes))
-        low, _, high = quantiles(self.predicted_times(heap_bytes), level)
-        return HeapPrediction(heap_bytes, middle, low, high, level, measured, self.why_refused(heap_bytes))
+        return HeapPrediction(heap_bytes, time, self._measured(heap_bytes))
+
+    def posterior(self, values: Floats, level: float, reason: str = "") -> Interval:
+        """Return the median and the central interval of one value per curve; infinite values are permitted."""
+        ordered = np.sort(values)
+        low, middle, high = (
+            float(ordered[min(ordered.size - 1, max(0, round(p * ordered.size - 0.5)))])
+            for p in ((1 - level) / 2, 0.5, (1 + level) / 2)
+        )
+        return Interval(len(self.points), middle, low, high, level, POSTERIOR, reason)
 
     def why_refused(self, heap_bytes: float) -> str:
         """Return why a heap is outside of what the measurements support; "" if it is not."""
@@ -230,11 +251,6 @@ class HeapCurve:
             return f"below {TIGHT_FACTOR:g} x minheap without a measurement near it"
         return ""
 
-    def asymptote_interval(self, level: float = 0.95) -> tuple[float, float, float]:
-        """Return the low end, the median and the high end of the asymptote, in seconds."""
-        _check_level(level)
-        return quantiles(self.asymptote, level)
-
     def heaps_for(self, seconds: ArrayLike) -> Floats:
         """Return the heap at which each curve reaches a time.
 
@@ -251,11 +267,11 @@ class HeapCurve:
         heaps = np.where(r > 0, self.shape.heaps_for(np.maximum(r, 1e-300) / self.extra), np.inf)
         return np.maximum(heaps, 0.0 if math.isnan(self.minheap_bytes) else self.minheap_bytes)
 
-    def heap_for(self, seconds: ArrayLike, level: float = 0.95) -> HeapNeeded:
-        """Return the heap that a run time needs, with its interval; for the arguments see `heaps_for`."""
-        _check_level(level)
-        low, middle, high = quantiles(self.heaps_for(seconds), level)
-        return HeapNeeded(middle, low, high, level, self.why_refused(middle))
+    def heap_for(self, seconds: ArrayLike, level: float = 0.95) -> Interval:
+        """Return the heap in bytes that a run time needs, with its interval; for the arguments see `heaps_for`."""
+        check_level(level)
+        found = self.posterior(self.heaps_for(seconds), level)
+        return replace(found, reason=self.why_refused(found.point))
 
     def next_heap(self, answers: ArrayLike) -> NextHeap:
         """Return the heap whose measurement is expected to shrink the interval of an answer most.
@@ -401,39 +417,6 @@ def curve_of_shapes(
     )
 
 
-def pause_share(start_s: ArrayLike, pause_ms: ArrayLike, skip: float = 0.5) -> float:
-    """Return the share of the run time in pauses, from the log of a collector.
-
-    Args:
-        start_s: shape (n,), start of each pause in seconds since the start of the process, ascending.
-        pause_ms: shape (n,), its duration in milliseconds, at least 0.
-        skip: share of the logged time that is excluded as warm-up, in [0, 1).
-
-    Returns:
-        Sum of pauses / time from the first to the last counted start; NaN with fewer than three pauses.
-
-    Raises:
-        ValueError: lengths differ, or a value is not in its range.
-    """
-    starts, pauses = np.asarray(start_s, dtype=float), np.asarray(pause_ms, dtype=float)
-    if starts.shape != pauses.shape or starts.ndim != 1:
-        raise ValueError(
-            f"start_s and pause_ms: expected one row per pause · got shapes {starts.shape} and {pauses.shape}"
-        )
-    if not 0 <= skip < 1:
-        raise ValueError(f"skip: expected at least 0 and below 1 · got {skip:g}")
-    if not (np.isfinite(starts).all() and np.isfinite(pauses).all() and (pauses >= 0).all()):
-        raise ValueError("start_s and pause_ms: expected finite values and no negative pause")
-    if starts.size == 0:
-        return math.nan
-    counted = starts >= starts[0] + skip * (starts[-1] - starts[0])
-    if counted.sum() < 3:
-        return math.nan
-    # The last pause is outside of the time between the starts.
-    elapsed = float(starts[counted][-1] - starts[counted][0])
-    return float(min(pauses[counted][:-1].sum() / 1e3 / elapsed, 0.99)) if elapsed > 0 else math.nan
-
-
 # Checks
 
 
@@ -464,11 +447,6 @@ def checked_points(points: Sequence[HeapPoint], minheap_bytes: float) -> list[He
 def _check_positive(name: str, value: float) -> None:
     if not (math.isfinite(value) and value > 0):
         raise ValueError(f"{name}: expected a positive number · got {value:g}")
-
-
-def _check_level(level: float) -> None:
-    if not 0 < level < 1:
-        raise ValueError(f"level: expected a number between 0 and 1 · got {level:g}")
 
 
 # Distributions
@@ -543,17 +521,6 @@ def scrambled_normals(n: int, step: float = _GOLDEN) -> Floats:
     return np.array([normal.inv_cdf(((k + 0.5) * step) % 1.0) for k in range(n)])
 
 
-def quantiles(values: Floats, level: float) -> tuple[float, float, float]:
-    """Return the low end, the median and the high end; infinite values are permitted."""
-    ordered = np.sort(values)
-    n = ordered.size
-
-    def at(p: float) -> float:
-        return float(ordered[min(n - 1, max(0, round(p * n - 0.5)))])
-
-    return at((1 - level) / 2), at(0.5), at((1 + level) / 2)
-
-
 def _least_relative_error(times: Floats) -> float:
     """Return the prediction p with the least expected |p - t| / t: the median with weights 1 / t.
 
@@ -567,7 +534,5 @@ def _least_relative_error(times: Floats) -> float:
     return float(ordered[np.searchsorted(total, total[-1] / 2)])
 
 
-def _ranks(values: Floats) -> Floats:
-    order = np.empty(values.size)
-    order[np.argsort(values, kind="stable")] = np.arange(values.size)
-    return order
+def _ranks(values: Floats) -> NDArray[np.int64]:
+    return values.argsort(kind="stable").argsort()

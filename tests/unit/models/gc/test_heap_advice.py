@@ -35,9 +35,9 @@ def curve(base: float, k: float) -> HeapCurve:
 def test_the_heap_of_a_target_is_that_of_the_model() -> None:
     advice = advise_overhead({"parallel": curve(2.0, 20.0)}, 0.1)
     # 20 / (h - 48) = 0.1 * 2
-    assert advice.heap.heap_bytes / MIB == pytest.approx(148, rel=0.12)
+    assert advice.heap.point / MIB == pytest.approx(148, rel=0.12)
     assert advice.heap.low < 148 * MIB < advice.heap.high
-    assert advice.overhead == pytest.approx(0.1, abs=0.005)
+    assert advice.overhead.point == pytest.approx(0.1, abs=0.005)
     assert advice.certainty == 1.0
     assert not advice.refusals
 
@@ -47,7 +47,7 @@ def test_the_collector_with_the_least_heap_is_chosen_and_the_reference_is_the_be
     advice = advise_overhead({"parallel": fast, "serial": small}, 0.1)
     assert advice.collector == "serial"
     # 2.02 + 8 / (h - 48) = 2.2
-    assert advice.heap.heap_bytes / MIB == pytest.approx(92.4, rel=0.06)
+    assert advice.heap.point / MIB == pytest.approx(92.4, rel=0.06)
     assert advise_overhead({"serial": small, "parallel": fast}, 0.1).collector == "serial"
 
 
@@ -66,8 +66,8 @@ def test_equal_collectors_are_not_decided() -> None:
 def test_the_tight_end_is_not_recommended_without_a_measurement() -> None:
     fitted = fit_curve(points(2.0, 10.0, (192, 512)), MINHEAP)
     advice = advise_overhead({"g1": fitted}, 0.9)
-    assert advice.heap.heap_bytes >= 1.5 * MINHEAP
-    assert advice.heap.refused
+    assert advice.heap.point >= 1.5 * MINHEAP
+    assert advice.heap.reason
     assert advice.refusals
 
 
@@ -76,7 +76,7 @@ def test_rows_have_measured_heaps_and_the_recommended_one() -> None:
     heaps = [row.prediction.heap_bytes for row in advice.rows]
     assert heaps == sorted(heaps)
     assert sum(row.invocations == 3 for row in advice.rows) == 6
-    assert any(abs(heap / advice.heap.heap_bytes - 1) < 0.05 for heap in heaps)
+    assert any(abs(heap / advice.heap.point - 1) < 0.05 for heap in heaps)
 
 
 def test_bad_targets_are_refused() -> None:

@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from helpers.golden import Golden
 from helpers.heap_vectors import MIB, SIZE, made_vector
+from regatta.figures.sections_page import render_sections
 from regatta.host.errors import SpecError
-from regatta.models.gc.collection_curve import CollectionTimes, collection_times, fit_collections
 from regatta.models.gc.collection_log import FULL, YOUNG
 from regatta.models.gc.costs import Costs, Observation, fit_costs
 from regatta.models.gc.heap_advice import OverheadAdvice, advise_overhead
 from regatta.models.gc.heap_curve import HeapPoint
 from regatta.models.gc.heap_measurements import HeapMeasurements
-from regatta.models.gc.heap_models import CURVE, PREDICTION, HeapModels, choose_models, predicted_times
+from regatta.models.gc.heap_models import (
+    CURVE,
+    PREDICTION,
+    CollectionTimes,
+    HeapModels,
+    choose_models,
+    collection_times,
+    fit_collections,
+    predicted_times,
+)
 from regatta.models.gc.heap_page import (
+    heap_sections,
     model_sentences,
     models_table,
     overhead_sentences,
     overhead_table,
-    write_heap_page,
 )
 from regatta.models.gc.measured import COLLECTED, MeasuredCollections, Vm
 from regatta.models.gc.work import Work
@@ -82,12 +90,12 @@ def test_the_fit_finds_the_time_without_collections_and_the_factor(times: dict[s
     serial = times["serial"]
     measured = measured_with(lambda heap: BASE + 2.0 * serial.at(heap))
     curve = fit_collections(measured.points["serial"], serial, measured.minheap_bytes)
-    assert curve.asymptote_interval()[1] == pytest.approx(BASE, rel=0.02)
+    assert np.median(curve.asymptote) == pytest.approx(BASE, rel=0.02)
     (choice,) = choose_models(measured, times).choices
     assert choice.scale is not None
     assert choice.scale.low < 2.0 < choice.scale.high
     # The least heap of a time is that of the prediction.
-    assert curve.heap_for(BASE + 2.0 * serial.at(32.0 * MIB)).heap_bytes == pytest.approx(32 * MIB, rel=0.1)
+    assert curve.heap_for(BASE + 2.0 * serial.at(32.0 * MIB)).point == pytest.approx(32 * MIB, rel=0.1)
 
 
 def test_the_model_that_predicts_left_out_heaps_is_used(times: dict[str, CollectionTimes]) -> None:
@@ -120,10 +128,10 @@ def test_the_next_heap_is_where_the_models_disagree(golden: Golden) -> None:
     assert following.disagreement is not None
     assert 64 * MIB < following.heap.heap_bytes < 110 * MIB
     both = following.disagreement.used, following.disagreement.second
-    assert max(one.low for one in both) > min(one.high for one in both)
+    assert max(one.time.low for one in both) > min(one.time.high for one in both)
     assert following.heap.heap_bytes == both[0].heap_bytes
     assert math.isnan(following.heap.shrinks_by)
-    assert not both[0].refused
+    assert not both[0].time.reason
     golden("disagreement", overhead_sentences(advice)[-1])
 
 
@@ -137,18 +145,18 @@ def test_a_collector_that_was_not_measured_is_marked_and_never_chosen(
     )
     advice = advised(models)
     assert advice.collector == "serial"
-    assert advice.unmeasured["parallel"].heap_bytes < advice.heap.heap_bytes
+    assert advice.unmeasured["parallel"].point < advice.heap.point
     rows = [row for row in advice.rows if row.collector == "parallel"]
     assert rows
-    assert all(row.prediction.refused and not row.invocations for row in rows)
+    assert all(row.prediction.time.reason and not row.invocations for row in rows)
 
 
 def test_the_tight_end_is_refused_by_both_models(times: dict[str, CollectionTimes]) -> None:
     measured = measured_with(lambda heap: BASE + times["serial"].at(heap), (24, 48, 128))
     models = choose_models(measured, times)
     for curve in (models.curves["serial"], models.second["serial"]):
-        assert curve.at(13.0 * MIB).refused
-    assert advised(models, 10.0).heap.heap_bytes >= 18 * MIB
+        assert curve.at(13.0 * MIB).time.reason
+    assert advised(models, 10.0).heap.point >= 18 * MIB
 
 
 def test_a_collector_without_a_prediction_has_its_curve_and_a_reason(
@@ -170,7 +178,7 @@ def test_a_program_without_collections_has_one_time_in_all_heaps() -> None:
     none = CollectionTimes(np.array([8.0, 512.0]) * MIB, np.zeros(2))
     models = choose_models(measured_with(lambda _: BASE), {"serial": none})
     curve = models.second.get("serial") or models.curves["serial"]
-    assert curve.at(16.0 * MIB).seconds == pytest.approx(BASE, rel=0.01)
+    assert curve.at(16.0 * MIB).time.point == pytest.approx(BASE, rel=0.01)
 
 
 def test_a_target_that_no_heap_meets_has_no_recommended_heap(times: dict[str, CollectionTimes]) -> None:
@@ -178,8 +186,8 @@ def test_a_target_that_no_heap_meets_has_no_recommended_heap(times: dict[str, Co
     measured = measured_with(lambda heap: BASE + (0.0 if heap > 100 * MIB else 1.0))
     curve = fit_collections(measured.points["serial"], endless)
     advice = advise_overhead({"serial": curve}, 1e-4)
-    assert not math.isfinite(advice.heap.heap_bytes)
-    assert math.isfinite(advice.prediction.seconds)
+    assert not math.isfinite(advice.heap.point)
+    assert math.isfinite(advice.prediction.time.point)
     assert advice.next.heap.heap_bytes > 128 * MIB
     assert advice.refusals
 
@@ -225,9 +233,7 @@ def test_forced_collections_are_those_of_the_modifier() -> None:
 # Texts
 
 
-def test_the_answer_names_the_model(
-    times: dict[str, CollectionTimes], golden: Golden, tmp_path: Path
-) -> None:
+def test_the_answer_names_the_model(times: dict[str, CollectionTimes], golden: Golden) -> None:
     models = choose_models(measured_with(lambda heap: BASE + 1.5 * times["serial"].at(heap)), times)
     advice = advised(models, 0.15)
     first, *rest = overhead_sentences(advice)
@@ -235,8 +241,7 @@ def test_the_answer_names_the_model(
     tables = [models_table(models, 0.95), overhead_table(advice, 0.95)]
     shown = "\n".join(" | ".join(row) for table in tables for row in (table.columns, *table.rows))
     golden("models", "\n".join([*sentences, shown]))
-    write_heap_page("made", sentences, tables[1], models, tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    page = render_sections("heap advice", "", sentences, heap_sections("made", tables[1], models))
     assert '"dash"' in page
     assert PREDICTION in page
 
@@ -245,6 +250,6 @@ def test_a_heap_far_above_the_measured_ones_is_not_recommended(times: dict[str, 
     models = choose_models(measured_with(lambda heap: BASE + 1.5 * times["serial"].at(heap)), times)
     found = [advised(models, target) for target in (0.1, 0.15)]
     # The first needs 297 MiB, and 128 MiB are the largest measured heap.
-    assert [math.isfinite(one.heap.heap_bytes) for one in found] == [False, True]
-    assert "2 x" in found[0].heap.refused
+    assert [math.isfinite(one.heap.point) for one in found] == [False, True]
+    assert "2 x" in found[0].heap.reason
     assert found[0].next.heap.heap_bytes == 256 * MIB
