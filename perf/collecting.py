@@ -22,8 +22,7 @@ from regatta.host.ready.builds import build
 from regatta.host.values.experiment import Build
 from regatta.models.gc.costs import Observation, fit_costs
 from regatta.models.gc.heap_policy import policy_of
-from regatta.models.gc.heap_profile import with_heap_profile
-from regatta.models.gc.heap_runs import HeapRuns, profile_heap
+from regatta.models.gc.heap_profile import HeapRuns, profile_heap, with_heap_profile
 from regatta.models.gc.heap_vector import HeapVector, heap_vector
 from regatta.models.gc.lifetimes import Lifetimes
 from regatta.models.gc.prediction import predict_collections

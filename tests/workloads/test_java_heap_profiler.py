@@ -20,7 +20,7 @@ from helpers.workloads.sanitized_agent import check_sanitized, sanitized_agent
 from regatta.models.gc.heap_profile import (
     Checkpoint,
     HeapProfile,
-    allocated_per_iteration,
+    rates_per_iteration,
     read_heap_profile,
     survival,
 )
@@ -169,7 +169,7 @@ def test_checkpoints_are_regular_and_know_ages(profiled: Profiled) -> None:
     mib = 1 << 20
     option = f"heap,interval=0,every={mib},heap.json"
     _, profile = profiled.run("ages", 32 * 1024, option, "-XX:+UseParallelGC", program=jvm("21"))
-    assert allocated_per_iteration(profile, 0).bytes.point == pytest.approx(32 * mib, rel=0.01)
+    assert rates_per_iteration(profile, 0)["bytes"].point == pytest.approx(32 * mib, rel=0.01)
     regular = [at.clock_bytes for at in profile.checkpoints[1:] if not at.ends_window]
     assert len(regular) > 60
     assert max(clock % mib for clock in regular) < 32 * 1024
@@ -237,7 +237,7 @@ def test_samples_estimate_all_objects(profiled: Profiled) -> None:
     (window,) = profile.of_window(1)
     assert 800 < window.samples < 1200
     assert allocated(profile, "iteration 0", 1024) == pytest.approx(64 * 1024, rel=0.15)
-    assert allocated_per_iteration(profile, 0).bytes.point == pytest.approx(64 << 20, rel=0.15)
+    assert rates_per_iteration(profile, 0)["bytes"].point == pytest.approx(64 << 20, rel=0.15)
     assert live(profile, "iteration 0", 1024) >= 4096
 
 

@@ -65,6 +65,11 @@ class SpecError(RegattaError):
         self.problems = tuple(problems)
         Exception.__init__(self, "\n".join(self.shown()))
 
+    @classmethod
+    def of(cls, where: str, expected: str, got: str, fix: str = "") -> SpecError:
+        """Return the error of one problem."""
+        return cls([Problem(where, expected, got, fix)])
+
 
 class HostError(RegattaError):
     """The host cannot do the work: a program, a runtime or a permission is missing."""

@@ -155,15 +155,15 @@ def heap(
 
 
 def _check_profile(profile: Path | None, costs: str | None, on: str | None, latency: str | None) -> None:
-    from regatta.host.errors import Problem, SpecError
+    from regatta.host.errors import SpecError
 
     if profile is None and on is not None:
-        raise SpecError([Problem("--on", "a heap profile too", "none", "add `--profile FILE`")])
+        raise SpecError.of("--on", "a heap profile too", "none", "add `--profile FILE`")
     if profile is not None and costs is None:
-        raise SpecError([Problem("--profile", "costs of collectors", "none", "add `--on EXPERIMENT`")])
+        raise SpecError.of("--profile", "costs of collectors", "none", "add `--on EXPERIMENT`")
     if profile is not None and latency is not None:
         fix = "pauses are not predicted: remove it"
-        raise SpecError([Problem("--profile", "--target-overhead", "--latency", fix)])
+        raise SpecError.of("--profile", "--target-overhead", "--latency", fix)
 
 
 def _predicted(
@@ -189,7 +189,7 @@ def _predicted(
 def _measurements(
     app: str, experiment: str | None, results: Path, minheap_mib: float, runtime: str
 ) -> HeapMeasurements:
-    from regatta.host.errors import Problem, SpecError
+    from regatta.host.errors import SpecError
     from regatta.models.gc.heap_measurements import heaps_of_answer, read_heap_csv
 
     if experiment is not None:
@@ -200,7 +200,7 @@ def _measurements(
         return heaps_of_answer(answer, app, minheap_mib, runtime)
     if not Path(app).is_file():
         fix = "for a benchmark of an experiment, add `--experiment NAME`"
-        raise SpecError([Problem(app, "a CSV file", "no such file", fix)])
+        raise SpecError.of(app, "a CSV file", "no such file", fix)
     return read_heap_csv(Path(app), minheap_mib)
 
 
@@ -210,7 +210,7 @@ def _quantity(option: str, text: str, example: str) -> float:
     Raises:
         SpecError: the text is no positive quantity with the right unit.
     """
-    from regatta.host.errors import Problem, SpecError
+    from regatta.host.errors import SpecError
 
     match = _QUANTITY.fullmatch(text)
     percent = example.endswith("%")
@@ -220,7 +220,7 @@ def _quantity(option: str, text: str, example: str) -> float:
             return number / 100
         if not percent and unit in _MS:
             return number * _MS[unit]
-    raise SpecError([Problem(option, f"a positive quantity such as {example}", repr(text))])
+    raise SpecError.of(option, f"a positive quantity such as {example}", repr(text))
 
 
 def _other_collectors(measured: HeapMeasurements) -> None:

@@ -11,7 +11,7 @@ import click
 from regatta.cli.options import json_option, results_option
 from regatta.cli.store import database_progress
 from regatta.cli.tables import plain_console, show
-from regatta.host.errors import Problem, SpecError
+from regatta.host.errors import SpecError
 from regatta.host.printable import printable
 from regatta.models.cli.trace_heap import Bytes
 from regatta.store.folder import find_folder
@@ -115,9 +115,7 @@ def predict_gc(
     from regatta.models.gc.tables import answer_of, sections_of, size_costs_tables, totals_table
 
     if not applications and not with_costs:
-        raise SpecError(
-            [Problem("APP", "a heap vector", "none", "make it with `regatta trace heap`, or --costs")]
-        )
+        raise SpecError.of("APP", "a heap vector", "none", "make it with `regatta trace heap`, or --costs")
     vectors = [read_heap_vector(path) for path in applications]
     asked = ForecastRequest(
         collectors,
@@ -162,8 +160,6 @@ def _changes(given: Sequence[str]) -> dict[str, float]:
         except ValueError:
             factor = 0.0
         if name not in ("heap", "objects", "rate") or not 0.0 < factor < 1000.0 or name in found:
-            raise SpecError(
-                [Problem("--what-if", "heap=2x, objects=0.8x or rate=1.5x, each once", repr(text))]
-            )
+            raise SpecError.of("--what-if", "heap=2x, objects=0.8x or rate=1.5x, each once", repr(text))
         found[name] = factor
     return found

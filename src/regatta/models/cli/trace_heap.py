@@ -72,7 +72,7 @@ def trace_heap(
     The unit of work is an iteration of a program with Regatta's harness, or the whole run of any other program.
     """
     from regatta.models.cli.trace import check_writable
-    from regatta.models.gc.heap_runs import HeapRuns, profile_heap
+    from regatta.models.gc.heap_profile import HeapRuns, profile_heap
     from regatta.models.gc.heap_vector import heap_vector, write_heap_vector
 
     if bool(benchmark_of_cell) == bool(command) or bool(benchmark_of_cell) != bool(experiment):

@@ -56,14 +56,12 @@ _LEVEL = 0.6
 
 @dataclass(frozen=True)
 class CollectorChoice:
-    """The decision between two collectors. `faster` is "" if it is refused; `reason` then says why."""
+    """The decision between two collectors."""
 
-    a: str
-    b: str
+    #: "" if it is refused
     faster: str
-    #: expected time of `a` / time of `b`
+    #: expected time of the first / time of the second
     ratio: float
-    reason: str = ""
 
 
 def choose_collector(a: str, b: str, pause_share: float = math.nan, without: str = "") -> CollectorChoice:
@@ -93,15 +91,13 @@ def choose_collector(a: str, b: str, pause_share: float = math.nan, without: str
     logs = logs[np.isfinite(logs)]
     mean = float(logs.mean())
     ratio = math.exp(mean)
-    if pause_share < LEAST_PAUSE_SHARE:
-        return CollectorChoice(
-            a, b, "", ratio, "G1 pauses for a small share of the time; collectors probably differ little"
-        )
     relevant = logs[np.abs(logs) > math.log(RELEVANT)]
     agree = int((np.sign(relevant) == np.sign(mean)).sum())
-    if relevant.size < _LEAST_PROGRAMS or agree < AGREEMENT * relevant.size:
-        return CollectorChoice(a, b, "", ratio, "measure it: other programs disagree")
     half = t_quantile(logs.size - 1, _LEVEL) * float(logs.std(ddof=1)) * math.sqrt(1 + 1 / logs.size)
-    if abs(mean) <= half:
-        return CollectorChoice(a, b, "", ratio, "measure it: the difference varies between programs")
-    return CollectorChoice(a, b, a if mean < 0 else b, ratio)
+    is_refused = (
+        pause_share < LEAST_PAUSE_SHARE
+        or relevant.size < _LEAST_PROGRAMS
+        or agree < AGREEMENT * relevant.size
+        or abs(mean) <= half
+    )
+    return CollectorChoice("" if is_refused else a if mean < 0 else b, ratio)

@@ -93,10 +93,12 @@ def read_heap_csv(path: Path, minheap_mib: float = math.nan) -> HeapMeasurements
             header = reader.fieldnames or []
             missing = [name for name in _NEEDED if name not in header]
             if missing:
-                raise _one(where, f"columns {', '.join(_NEEDED)}", f"no {', '.join(missing)}", "add them")
+                raise SpecError.of(
+                    where, f"columns {', '.join(_NEEDED)}", f"no {', '.join(missing)}", "add them"
+                )
             rows = [(reader.line_num, row) for row in reader]
     except (OSError, ValueError, csv.Error) as error:
-        raise _one(where, "a CSV file", str(error), "check the path") from error
+        raise SpecError.of(where, "a CSV file", str(error), "check the path") from error
     problems: list[Problem] = []
     cells: dict[str, dict[float, _Cell]] = defaultdict(lambda: defaultdict(_Cell))
     least: set[float] = set()
@@ -176,7 +178,7 @@ def heaps_of_answer(
     ]
     where = f"{answer.experiment}: {benchmark}"
     if len(chosen) != 1:
-        raise _one(
+        raise SpecError.of(
             where,
             "one benchmark of the experiment",
             f"{len(chosen)} that match",
@@ -191,11 +193,11 @@ def heaps_of_answer(
     if len(others) != 1:
         expected = "cells with a heap on one host, with one runtime and one set of modifiers"
         fix = "add `--runtime NAME`, or use an experiment with one, or a CSV file"
-        raise _one(where, expected, f"{len(others)} of them", fix)
+        raise SpecError.of(where, expected, f"{len(others)} of them", fix)
     ((host, ran, modifiers),) = others
     times = _time_cells(found)
     if not times:
-        raise _one(
+        raise SpecError.of(
             where, "run times in nanoseconds", "none", "measure the benchmark first: `regatta run SPEC`"
         )
     cells: dict[str, dict[float, _Cell]] = defaultdict(lambda: defaultdict(_Cell))
@@ -257,10 +259,10 @@ def _measurements(
     }
     points = {collector: given for collector, given in points.items() if given}
     if not points:
-        raise _one(where, "run times", "none", "measure the benchmark first")
+        raise SpecError.of(where, "run times", "none", "measure the benchmark first")
     least = min(given[0].heap_bytes for given in points.values())
     if least < minheap_bytes * (1 - 1e-9):
-        raise _one(
+        raise SpecError.of(
             where,
             f"a minimum heap of at most {least / _MIB:g} MiB, the smallest measured heap",
             f"{minheap_bytes / _MIB:g} MiB",
@@ -272,7 +274,3 @@ def _measurements(
         for heap, cell in by_heap.items()
     }
     return HeapMeasurements(name, points, minheap_bytes, stalls_ms=stalls)
-
-
-def _one(where: str, expected: str, got: str, fix: str = "") -> SpecError:
-    return SpecError([Problem(where, expected, got, fix)])

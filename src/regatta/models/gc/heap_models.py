@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from regatta.host.errors import Problem, RegattaError, SpecError
+from regatta.host.errors import RegattaError, SpecError
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.models.gc.costs import Costs
 from regatta.models.gc.heap_curve import (
@@ -242,7 +242,7 @@ def predicted_times(
     parts = parts_of_label(measured.name)
     if measured.runtime and vector.benchmark and vector.benchmark != f"{parts.suite}/{parts.name}":
         fix = "choose the profile of APP"
-        raise SpecError([Problem("--profile", f"a profile of {measured.name}", vector.benchmark, fix)])
+        raise SpecError.of("--profile", f"a profile of {measured.name}", vector.benchmark, fix)
     heaps = {point.heap_bytes for points in measured.points.values() for point in points}
     least = 0.5 * min(heaps) if math.isnan(measured.minheap_bytes) else measured.minheap_bytes
     heaps |= set(np.geomspace(max(least, _LEAST_BYTES), _BEYOND * max(heaps), _HEAPS).tolist())
@@ -264,7 +264,7 @@ def _of_one_jvm(costs: MeasuredCollections, measured: HeapMeasurements, runtime:
     got = ", ".join(dict.fromkeys(f"{vm.runtime} on {vm.host}" for vm in found or sorted(costs.costs)))
     expected = f"costs of suite gc on one host with {wanted or 'one runtime'}"
     fix = "add `--runtime NAME`, or measure suite gc: configs/experiments/hbench-jgc.yml"
-    raise SpecError([Problem("--on", expected, got or "none", fix)])
+    raise SpecError.of("--on", expected, got or "none", fix)
 
 
 def _compared(

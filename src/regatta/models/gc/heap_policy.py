@@ -1,7 +1,8 @@
-"""Sizes of the generations and rules of promotion of a heap, by collector.
+"""Sizes of the generations of a heap, rules of promotion, and growth between `-Xms` and `-Xmx`, by collector.
 
 They hold for the flags of modifier `fixed-young`, or with `-Xmn` and `-XX:MaxTenuringThreshold` in the place of its values. Source:
 the files serialVMOperations.cpp, genArguments.cpp, defNewGeneration.cpp, psScavenge.cpp and g1YoungGenSizer.cpp of OpenJDK 17 to 25.
+Growth: tenuredGeneration.cpp (compute_new_size, expand_and_allocate) and defNewGeneration.cpp (compute_new_size).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 import re
 from dataclasses import dataclass, replace
 
-from regatta.host.errors import Problem, SpecError
+from regatta.host.errors import SpecError
 
 CONCURRENT = ("z", "shenandoah")
 NONE = "epsilon"
@@ -24,8 +25,8 @@ _START_AT = 0.3
 
 _KIB, _MIB = 1 << 10, 1 << 20
 #: of sizes of spaces and of the young generation of Serial, bytes
-SERIAL_UNIT = 64 * _KIB
-NEW_RATIO = 2
+_SERIAL_UNIT = 64 * _KIB
+_NEW_RATIO = 2
 _SURVIVOR_RATIO = 8
 #: copies after which an object is promoted (MaxTenuringThreshold of the modifier)
 COPIES = 1
@@ -45,6 +46,16 @@ _NO_FULL_AFTER = 23
 DEFAULT_RELEASE = 21
 #: least `-Xmn` with which a JVM starts, and largest age of an object (markWord::max_age)
 _LEAST_YOUNG, _MOST_COPIES = _MIB, 15
+#: Parts of the old generation that should be free after a full collection (MinHeapFreeRatio, MaxHeapFreeRatio).
+_LEAST_FREE, _MOST_FREE = 0.4, 0.7
+#: MinHeapDeltaBytes: smaller changes are not made, and the old generation grows by it when a promotion does not fit
+_STEP = 192 << 10
+#: Sizes of the old generation change by whole pages, bytes.
+_PAGE = 4096
+#: NewSizeThreadIncrease, for the main thread
+_PER_THREAD = 5320
+#: the part by which a heap shrinks that is too large for the second time; then 4 times as much each time (ShrinkHeapInSteps)
+_FIRST_SHRINK, _MORE = 0.1, 4.0
 
 
 @dataclass(frozen=True)
@@ -111,9 +122,9 @@ def policy_of(
             of a collector that has none of a fixed size, or growth that depends on time.
     """
     if collector not in COLLECTORS:
-        raise SpecError([Problem("--collector", f"one of {', '.join(COLLECTORS)}", collector)])
+        raise SpecError.of("--collector", f"one of {', '.join(COLLECTORS)}", collector)
     if heap < 2 * _MIB:
-        raise SpecError([Problem("--heap", "2 MiB or more", f"{heap / _MIB:.3g} MiB")])
+        raise SpecError.of("--heap", "2 MiB or more", f"{heap / _MIB:.3g} MiB")
     if initial is not None and initial != heap:
         _check_growth(collector, initial, heap)
         least, most = (policy_of(collector, size, young=young, copies=copies) for size in (initial, heap))
@@ -121,20 +132,21 @@ def policy_of(
         return replace(least, growth=Growth(*bounds, release < _NO_FULL_AFTER))
     if collector in (NONE, *CONCURRENT):
         if young is not None or copies is not None:
-            raise SpecError(
-                [_no_generations("--young" if young is not None else "--promotion-age", collector)]
+            raise SpecError.of(
+                "--young" if young is not None else "--promotion-age",
+                "a collector with a young generation of a fixed size: serial, parallel, g1",
+                collector,
+                "--collector serial",
             )
         started = _START_AT if collector in CONCURRENT else 1.0
         return Policy(collector, heap, round(started * heap), 0, heap)
     if young is not None and not _LEAST_YOUNG <= young < heap:
         wanted = f"1 MiB or more, and less than the heap of {heap / _MIB:g} MiB"
-        raise SpecError(
-            [Problem("--young", wanted, f"{young / _MIB:g} MiB", "a smaller --young, or a larger heap")]
-        )
+        raise SpecError.of("--young", wanted, f"{young / _MIB:g} MiB", "a smaller --young, or a larger heap")
     copies = COPIES if copies is None else copies
     if not 0 <= copies <= _MOST_COPIES:
-        raise SpecError([Problem("--promotion-age", f"0 to {_MOST_COPIES}", str(copies))])
-    young = heap // (NEW_RATIO + 1) if young is None else young
+        raise SpecError.of("--promotion-age", f"0 to {_MOST_COPIES}", str(copies))
+    young = heap // (_NEW_RATIO + 1) if young is None else young
     if collector == "g1":
         region = region_bytes(heap)
         # Survivors are part of the young generation, and the next eden is smaller by them.
@@ -142,7 +154,7 @@ def policy_of(
         survivor = math.ceil(young / region / _SURVIVOR_RATIO) * region
         return Policy(collector, heap, young, survivor, heap - young, copies, _TARGET)
     # Each space has at least one unit.
-    unit = SERIAL_UNIT if collector == "serial" else 512 * _KIB
+    unit = _SERIAL_UNIT if collector == "serial" else 512 * _KIB
     young = max(_down(young, unit), 3 * unit)
     if collector == "serial":
         return serial_policy(young, heap - young, copies)
@@ -151,27 +163,18 @@ def policy_of(
 
 
 def serial_policy(young: int, old: int, copies: int, growth: Growth | None = None) -> Policy:
-    """Return the spaces of Serial in generations of given sizes, bytes. `young` is a multiple of `SERIAL_UNIT`."""
-    survivor = max(_down(young // (_SURVIVOR_RATIO + 2), SERIAL_UNIT), SERIAL_UNIT)
+    """Return the spaces of Serial in generations of given sizes, bytes. `young` is a multiple of `_SERIAL_UNIT`."""
+    survivor = max(_down(young // (_SURVIVOR_RATIO + 2), _SERIAL_UNIT), _SERIAL_UNIT)
     return Policy("serial", young + old, young - 2 * survivor, survivor, old, copies, _TARGET, growth)
 
 
 def _check_growth(collector: str, initial: int, heap: int) -> None:
     if collector != "serial":
         reason = f"{collector}: {_GROWTH.get(collector, _PACED)}"
-        raise SpecError([Problem("--initial-heap", "collector serial", reason, "drop --initial-heap")])
+        raise SpecError.of("--initial-heap", "collector serial", reason, "drop --initial-heap")
     if not 2 * _MIB <= initial < heap:
         wanted = f"2 MiB to the heap of {heap / _MIB:g} MiB"
-        raise SpecError([Problem("--initial-heap", wanted, f"{initial / _MIB:g} MiB")])
-
-
-def _no_generations(where: str, collector: str) -> Problem:
-    return Problem(
-        where,
-        "a collector with a young generation of a fixed size: serial, parallel, g1",
-        collector,
-        "--collector serial",
-    )
+        raise SpecError.of("--initial-heap", wanted, f"{initial / _MIB:g} MiB")
 
 
 def can_stall(collector: str) -> bool:
@@ -187,3 +190,58 @@ def region_bytes(heap: int) -> int:
 
 def _down(size: int, to: int) -> int:
     return size // to * to
+
+
+# Growth of the generations of Serial
+
+
+def after_young(policy: Policy, used: float, survivors: float) -> Policy:
+    """Return the sizes after a young collection: the old generation holds what was promoted.
+
+    Args:
+        policy: before.
+        used: bytes in the old generation.
+        survivors: bytes in the survivor space; only if there are none, the young generation changes.
+    """
+    growth = policy.growth
+    if growth is None:
+        return policy
+    steps = math.ceil(max(used - policy.old, 0.0) / _STEP)
+    old = min(policy.old + steps * _STEP, growth.most_old)
+    young = policy.heap - policy.old if survivors > 0.0 else _young_for(old, growth)
+    return serial_policy(young, old, policy.copies, growth)
+
+
+def after_full(policy: Policy, used: float, before: int, shrink: float) -> tuple[Policy, float]:
+    """Return the sizes after a full collection, and the next part by which the heap shrinks.
+
+    Args:
+        policy: before.
+        used: live bytes.
+        before: size of the old generation before the collection, and before the young one that led to it, bytes.
+        shrink: part of what is too large by which the heap shrinks, from 0 to 1.
+    """
+    growth = policy.growth
+    if growth is None:
+        return policy, shrink
+    old, following = policy.old, 0.0
+    wanted = max(used / (1.0 - _LEAST_FREE), growth.least_old)
+    most = max(used / (1.0 - _MOST_FREE), growth.least_old)
+    if old < wanted:
+        more = math.ceil((wanted - old) / _PAGE) * _PAGE
+        old = min(old + more, growth.most_old) if wanted - old >= _STEP else old
+    else:
+        less = 0.0
+        if old > most:
+            less = (old - most) * shrink
+            following = min(_MORE * shrink, 1.0) if shrink else _FIRST_SHRINK
+        # What has grown for promotions is taken back.
+        less = max(less, min(old - before, old - wanted))
+        old -= int(less // _PAGE) * _PAGE if less >= _STEP else 0
+    return serial_policy(_young_for(old, growth), old, policy.copies, growth), following
+
+
+def _young_for(old: int, growth: Growth) -> int:
+    """Return the size of the young generation that fits an old one."""
+    wanted = math.ceil((old // _NEW_RATIO + _PER_THREAD) / _SERIAL_UNIT) * _SERIAL_UNIT
+    return min(max(wanted, growth.least_young), growth.most_young)

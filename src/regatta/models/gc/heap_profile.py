@@ -1,16 +1,26 @@
-"""Profile of the heap of a JVM, written by the agent (benchmarks/agent): allocated and reachable objects."""
+"""Profile of the heap of a JVM, written by the agent (benchmarks/agent): allocated and reachable objects.
+
+A command runs with the profiler, and without it to measure its overhead.
+"""
 
 from __future__ import annotations
 
 import bisect
 import math
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from regatta.host.errors import RegattaError
-from regatta.models.system_calls.java import counted_windows, read_of_jvm
+from regatta.models.system_calls.application import ratio_of
+from regatta.models.system_calls.java import counted_windows, iteration_ns, read_of_jvm, reporting_to
+from regatta.models.system_calls.java_events import events_agent
+from regatta.models.system_calls.planned_command import PlannedCommand
+from regatta.models.system_calls.runs import Figures, run_command
+from regatta.models.system_calls.tools import NoTracer
+from regatta.models.vectors.values import Value
 from regatta.stats.estimate import NAN, Interval, undefined
 from regatta.stats.intervals import mean_interval
 
@@ -142,23 +152,6 @@ class HeapProfile:
         return [at for at in self.checkpoints if at.window == window]
 
 
-@dataclass(frozen=True)
-class Allocated:
-    """Objects and bytes allocated per iteration."""
-
-    objects: Interval
-    bytes: Interval
-
-
-@dataclass(frozen=True)
-class Live:
-    """The reachable heap at the end of an iteration."""
-
-    objects: Interval
-    bytes: Interval
-    references_per_object: Interval
-
-
 def with_heap_profile(
     command: Sequence[str],
     agent: Path,
@@ -263,8 +256,8 @@ def _check_checkpoint(profile: HeapProfile, index: int) -> None:
 # ---- per iteration ----
 
 
-def allocated_per_iteration(profile: HeapProfile, warmup: int, level: float = 0.95) -> Allocated:
-    """Return the objects and bytes allocated per iteration after warm-up.
+def rates_per_iteration(profile: HeapProfile, warmup: int, level: float = 0.95) -> dict[str, Interval]:
+    """Return the allocated objects and bytes of an iteration after warm-up, and the reachable objects at its end.
 
     Args:
         profile: of one run. Without iterations, all of the run is one.
@@ -279,31 +272,22 @@ def allocated_per_iteration(profile: HeapProfile, warmup: int, level: float = 0.
     """
     counted = _counted(profile, warmup)
     each = [[at for window in one for at in profile.of_window(window)] for one in counted]
-    return Allocated(
-        mean_interval([math.fsum(at.allocated_objects for at in one) for one in each], level, positive=True),
-        mean_interval([math.fsum(at.allocated_bytes for at in one) for one in each], level, positive=True),
-    )
+    ends = {at.window: at for at in profile.checkpoints if at.ends_window}
+    last = [ends[one[-1]] for one in counted if one[-1] in ends and profile.every_bytes]
+    values = {
+        "objects": [math.fsum(at.allocated_objects for at in one) for one in each],
+        "bytes": [math.fsum(at.allocated_bytes for at in one) for one in each],
+        "live_objects": [at.live_objects for at in last],
+        "live_bytes": [at.live_bytes for at in last],
+        "references_per_object": [at.references / at.live_objects for at in last if at.live_objects],
+    }
+    return {name: mean_interval(found, level, positive=True) for name, found in values.items()}
 
 
 def _counted(profile: HeapProfile, warmup: int) -> Sequence[Sequence[int]]:
     """Return the windows of each iteration after warm-up; those of the whole run if it has no iterations."""
     counted = counted_windows(profile.windows, warmup)
     return [[at] for at in counted] if profile.has_iterations else [counted]
-
-
-def live_after_iteration(profile: HeapProfile, warmup: int, level: float = 0.95) -> Live:
-    """Return the reachable objects at the ends of the iterations after warm-up.
-
-    Args, raises: as `allocated_per_iteration`.
-    """
-    ends = {at.window: at for at in profile.checkpoints if at.ends_window}
-    last = [ends[one[-1]] for one in _counted(profile, warmup) if one[-1] in ends and profile.every_bytes]
-    ratios = [at.references / at.live_objects for at in last if at.live_objects]
-    return Live(
-        mean_interval([at.live_objects for at in last], level, positive=True),
-        mean_interval([at.live_bytes for at in last], level, positive=True),
-        mean_interval(ratios, level, positive=True),
-    )
 
 
 # ---- ages ----
@@ -366,3 +350,71 @@ def _bytes_at_age(profile: HeapProfile, cohort: int, age_bytes: float) -> float 
     # A sampled cohort can have more reachable bytes than were estimated as allocated.
     share = (position - since) / (clock[after] - since) if clock[after] > since else 1.0
     return start + (end - start) * share
+
+
+# ---- runs ----
+
+
+@dataclass(frozen=True)
+class HeapRuns:
+    """A command, and how it is profiled."""
+
+    command: Sequence[str]
+    #: mean bytes between sampled objects; 0: every object
+    interval: int
+    #: allocated bytes between checkpoints
+    every: int
+    warmup: int
+    #: runs with the profiler, at least 1
+    runs: int
+    #: runs without it, alternating with the first runs with it, of which there are then at least as many
+    pairs: int
+    level: float
+    #: of the experiment's cell that `command` is from
+    cell: PlannedCommand | None = None
+
+
+def profile_heap(runs: HeapRuns) -> tuple[Sequence[HeapProfile], Value | None]:
+    """Run a command with the profiler, the first runs alternating with runs without it if there are pairs.
+
+    Returns:
+        The profiles, and the ratio of the times with and without the profiler. The time is that of the iterations after warm-up,
+        or of the whole run.
+
+    Raises:
+        RegattaError: the command fails, or the JVM writes no profile.
+    """
+    if runs.cell is not None:
+        runs.cell.check_files()
+    agent = events_agent()
+    with_ns: list[float] = []
+    without_ns: list[float] = []
+    profiles: list[HeapProfile] = []
+    for number in range(max(runs.runs, runs.pairs)):
+        # Alternate the order, so that drift affects both sides equally.
+        for profiled in ((False, True), (True, False))[number % 2]:
+            if profiled:
+                with_ns.append(_run(runs, agent, profiles))
+            elif number < runs.pairs:
+                without_ns.append(_run(runs, None, profiles))
+    overhead = ratio_of(with_ns[: runs.pairs], without_ns, runs.level) if runs.pairs else None
+    return profiles, overhead
+
+
+def _run(runs: HeapRuns, agent: Path | None, profiles: list[HeapProfile]) -> float:
+    """Run the command, with the profiler if there is an agent. Return its time in ns."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, results = Path(folder) / "heap.json", Path(folder) / "results.jsonl"
+        command = runs.command
+        if agent is not None:
+            command = with_heap_profile(
+                command, agent, file, interval=runs.interval, every=runs.every, warmup=runs.warmup
+            )
+        if runs.cell is None:
+            command = reporting_to(command, results)
+        else:
+            command = [*runs.cell.words(Path(folder), results), *command]
+        run, _ = run_command(command, NoTracer(), Figures(1.0))
+        if agent is not None:
+            profiles.append(read_heap_profile(file))
+        return iteration_ns(results, runs.warmup) or run.elapsed_ns

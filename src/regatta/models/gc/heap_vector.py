@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from regatta.host.errors import Problem, SpecError
+from regatta.host.errors import SpecError
 from regatta.host.files import parse_json, read_bounded, write_output
 from regatta.host.foreign import foreign
 from regatta.host.values.from_json import value_from_json
 from regatta.models.gc.heap_profile import (
     HeapProfile,
-    allocated_per_iteration,
     checked_profile,
-    live_after_iteration,
+    rates_per_iteration,
     survival,
 )
 from regatta.stats.estimate import Interval
@@ -104,15 +103,7 @@ def _over_runs(rates: Sequence[Interval], level: float) -> Interval:
 
 
 def _rates(profile: HeapProfile, warmup: int, level: float) -> dict[str, Interval]:
-    allocated = allocated_per_iteration(profile, warmup, level)
-    live = live_after_iteration(profile, warmup, level)
-    rates = {
-        "objects": allocated.objects,
-        "bytes": allocated.bytes,
-        "live_objects": live.objects,
-        "live_bytes": live.bytes,
-        "references_per_object": live.references_per_object,
-    }
+    rates = rates_per_iteration(profile, warmup, level)
     for age in AGES_MIB:
         # A cohort spans this many bytes.
         if age * MIB >= profile.every_bytes > 0:
@@ -154,19 +145,19 @@ def _read_heap_vector(path: Path) -> HeapVector:
     try:
         told = parse_json(read_bounded(path, _MOST_BYTES))
     except OSError as error:
-        raise SpecError([Problem(str(path), "a heap vector", error.strerror or str(error), _FIX)]) from error
+        raise SpecError.of(str(path), "a heap vector", error.strerror or str(error), _FIX) from error
     except ValueError as error:
-        raise SpecError([Problem(str(path), "JSON", str(error), _FIX)]) from error
+        raise SpecError.of(str(path), "JSON", str(error), _FIX) from error
     if not isinstance(told, dict) or told.get("heap_vector") != _VERSION:
         got = (
             f"version {told['heap_vector']}"
             if isinstance(told, dict) and "heap_vector" in told
             else "another file"
         )
-        raise SpecError([Problem(str(path), f"a heap vector of version {_VERSION}", got, _FIX)])
+        raise SpecError.of(str(path), f"a heap vector of version {_VERSION}", got, _FIX)
     head = value_from_json(_Head, {key: told.get(key) for key in _Head.__annotations__}, str(path))
     if not head.profiles:
-        raise SpecError([Problem(f"{path}: profiles", "at least one", "none", _FIX)])
+        raise SpecError.of(f"{path}: profiles", "at least one", "none", _FIX)
     profiles = [checked_profile(each) for each in head.profiles]
     return heap_vector(profiles, head.name, benchmark=head.benchmark, warmup=head.warmup, level=head.level)
 

@@ -15,10 +15,10 @@ from regatta.answers.spine.samples import PlannedCell, Series, load_samples
 from regatta.host.errors import RegattaError
 from regatta.host.units import UNITS
 from regatta.host.values.benchmark_label import parts_of_label
-from regatta.models.gc.cases import CODE, COLLECTOR_CPU, SUITE, work_of_case
 from regatta.models.gc.collection_log import CYCLE, FULL, YOUNG, Collection, Stall, read_collection_log
 from regatta.models.gc.costs import Costs, Observation, fit_costs
 from regatta.models.gc.heap_policy import policy_of
+from regatta.models.gc.work import CODE, COLLECTOR_CPU, SUITE, work_of_case
 from regatta.store.database import Progress, open_database
 
 #: name of the kept file, as in the modifier `collection-log`

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from regatta.models.gc.cases import CPU
 from regatta.models.gc.collection_log import CYCLE, FULL, YOUNG
 from regatta.models.gc.costs import Costs
 from regatta.models.gc.heap_policy import NONE, Policy
 from regatta.models.gc.heap_vector import HeapRun, HeapVector
 from regatta.models.gc.lifetimes import Amount, Lifetimes
 from regatta.models.gc.simulate import SimulatedCollection, simulate
-from regatta.models.gc.work import Floats, Sizes, Work
+from regatta.models.gc.work import CPU, Floats, Sizes, Work
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval
 from regatta.stats.mover import distances

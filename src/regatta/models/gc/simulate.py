@@ -10,10 +10,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from regatta.host.errors import Problem, SpecError
+from regatta.host.errors import SpecError
 from regatta.models.gc.collection_log import CYCLE, FULL, YOUNG
-from regatta.models.gc.heap_growth import after_full, after_young
-from regatta.models.gc.heap_policy import CONCURRENT, NONE, Policy, region_bytes
+from regatta.models.gc.heap_policy import CONCURRENT, NONE, Policy, after_full, after_young, region_bytes
 from regatta.models.gc.lifetimes import NOTHING, Amount, Lifetimes
 
 #: A cycle does not follow another one before this part of the free heap is allocated.
@@ -199,15 +198,11 @@ class _Run:
         heap, lives, policy = self._heap, self._lives, self._policy
         live = lives.live(0.0, at, at)
         if live.bytes > policy.most_heap:
-            raise SpecError(
-                [
-                    Problem(
-                        "--heap",
-                        f"more than the {live.bytes / 2**20:.0f} MiB of live objects",
-                        f"{policy.most_heap / 2**20:.0f} MiB",
-                        "choose a larger heap",
-                    )
-                ]
+            raise SpecError.of(
+                "--heap",
+                f"more than the {live.bytes / 2**20:.0f} MiB of live objects",
+                f"{policy.most_heap / 2**20:.0f} MiB",
+                "choose a larger heap",
             )
         moved = lives.live(heap.old_until, at, at)
         newest = lives.live(heap.eden_from, at, at)

@@ -11,12 +11,12 @@ from regatta.figures.axes import Figure, Group, Trace, axis, layout, log_axis
 from regatta.figures.looks import LegendEntry, Look
 from regatta.figures.section import Section, Table
 from regatta.figures.text import ABSENT, hover, significant
-from regatta.models.gc.cases import CPU
 from regatta.models.gc.collection_log import CYCLE, FULL, YOUNG
-from regatta.models.gc.comparison import Comparison, GcForecast
 from regatta.models.gc.costs import Costs
+from regatta.models.gc.forecast import Comparison, GcForecast
 from regatta.models.gc.measured import Vm
 from regatta.models.gc.prediction import ALL
+from regatta.models.gc.work import CPU
 from regatta.stats.estimate import Interval
 
 _MS = 1e6

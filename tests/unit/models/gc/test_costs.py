@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from regatta.host.errors import RegattaError
-from regatta.models.gc.cases import work_of_case
 from regatta.models.gc.collection_log import FULL, parse_collection_log
 from regatta.models.gc.costs import Observation, fit_costs
 from regatta.models.gc.heap_policy import policy_of
-from regatta.models.gc.work import Knots, Work, features
+from regatta.models.gc.work import Knots, Work, features, work_of_case
 
 MIB = 1 << 20
 SIZES = (16, 32, 64)

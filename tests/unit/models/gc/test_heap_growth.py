@@ -5,8 +5,7 @@ import pytest
 from helpers.heap_vectors import MIB, made_vector
 from regatta.host.errors import RegattaError
 from regatta.models.gc.collection_log import FULL, YOUNG
-from regatta.models.gc.heap_growth import after_full, after_young
-from regatta.models.gc.heap_policy import Policy, policy_of, serial_policy
+from regatta.models.gc.heap_policy import Policy, after_full, after_young, policy_of, serial_policy
 from regatta.models.gc.lifetimes import Lifetimes
 from regatta.models.gc.simulate import SimulatedCollection, simulate
 

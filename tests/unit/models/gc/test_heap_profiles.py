@@ -15,8 +15,7 @@ from regatta.cli.main import cli
 from regatta.host.errors import RegattaError
 from regatta.models.gc.heap_profile import (
     HeapProfile,
-    allocated_per_iteration,
-    live_after_iteration,
+    rates_per_iteration,
     read_heap_profile,
     survival,
     with_heap_profile,
@@ -81,21 +80,25 @@ def profile_of(folder: Path, **changed: Any) -> HeapProfile:
 
 
 def test_allocation_is_a_mean_over_the_iterations_after_warmup(tmp_path: Path) -> None:
-    allocated = allocated_per_iteration(profile_of(tmp_path), 0)
-    assert allocated.objects.n == 3
-    assert allocated.objects.point == pytest.approx(40 / 3)
-    assert allocated.bytes.point == pytest.approx(4000 / 3)
+    allocated = rates_per_iteration(profile_of(tmp_path), 0)
+    assert allocated["objects"].n == 3
+    assert allocated["objects"].point == pytest.approx(40 / 3)
+    assert allocated["bytes"].point == pytest.approx(4000 / 3)
     # Student's t for 2 degrees of freedom is 4.302653. The interval is on a log scale, because it would reach below 0.
     half = 4.302653 * (1000 / math.sqrt(3)) / math.sqrt(3)
-    assert allocated.bytes.high == pytest.approx(4000 / 3 * math.exp(half / (4000 / 3)), rel=1e-6)
-    assert allocated_per_iteration(profile_of(tmp_path), 2).bytes.point == 1000
+    assert allocated["bytes"].high == pytest.approx(4000 / 3 * math.exp(half / (4000 / 3)), rel=1e-6)
+    assert rates_per_iteration(profile_of(tmp_path), 2)["bytes"].point == 1000
     with pytest.raises(RegattaError, match="--warmup"):
-        allocated_per_iteration(profile_of(tmp_path), 3)
+        rates_per_iteration(profile_of(tmp_path), 3)
 
 
 def test_live_objects_are_those_at_the_ends_of_iterations(tmp_path: Path) -> None:
-    live = live_after_iteration(profile_of(tmp_path), 1)
-    assert (live.objects.point, live.bytes.point, live.references_per_object.point) == (16, 1600, 2)
+    live = rates_per_iteration(profile_of(tmp_path), 1)
+    assert [live[name].point for name in ("live_objects", "live_bytes", "references_per_object")] == [
+        16,
+        1600,
+        2,
+    ]
 
 
 def test_survival_follows_the_cohorts(tmp_path: Path) -> None:
@@ -116,8 +119,8 @@ def test_survival_follows_the_cohorts(tmp_path: Path) -> None:
 def test_without_the_harness_the_run_is_one_unit(tmp_path: Path) -> None:
     checkpoints = [checkpoint(i, 0, i == 3, {0: 1}, 10 * bool(i)) for i in range(4)]
     profile = profile_of(tmp_path, windows=["rest"], checkpoints=checkpoints)
-    allocated = allocated_per_iteration(profile, 1)
-    assert (allocated.objects.point, allocated.objects.n) == (30, 1)
+    allocated = rates_per_iteration(profile, 1)
+    assert (allocated["objects"].point, allocated["objects"].n) == (30, 1)
     assert heap_vector([profile], "x").per == "run"
 
 
@@ -201,7 +204,7 @@ def test_a_vector_of_several_runs_has_their_means(tmp_path: Path) -> None:
     write_heap_vector(heap_vector([profile, other], "x", warmup=1), path)
     vector = read_heap_vector(path)
     assert [run.profile for run in vector.runs] == [profile, other]
-    each = [allocated_per_iteration(one, 1).objects.point for one in (profile, other)]
+    each = [rates_per_iteration(one, 1)["objects"].point for one in (profile, other)]
     assert (vector.rates["objects"].n, vector.rates["objects"].point) == (2, pytest.approx(sum(each) / 2))
     assert each[0] != each[1]
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"profiles": []}))

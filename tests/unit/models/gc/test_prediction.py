@@ -12,11 +12,9 @@ from helpers.golden import Golden
 from helpers.heap_vectors import MIB, SIZE, checkpoint, made_vector, profile
 from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.host.errors import RegattaError
-from regatta.models.gc.cases import CPU
 from regatta.models.gc.collection_log import CYCLE, FULL, MIXED, YOUNG, Collection, Stall
-from regatta.models.gc.comparison import ALL, compare
 from regatta.models.gc.costs import Costs, Observation, fit_costs
-from regatta.models.gc.forecast import ForecastRequest, as_document, forecast_of
+from regatta.models.gc.forecast import ALL, ForecastRequest, as_document, compare, forecast_of
 from regatta.models.gc.heap_policy import policy_of
 from regatta.models.gc.heap_vector import heap_vector
 from regatta.models.gc.measured import (
@@ -36,7 +34,7 @@ from regatta.models.gc.tables import (
     size_costs_tables,
     totals_table,
 )
-from regatta.models.gc.work import Work
+from regatta.models.gc.work import CPU, Work
 
 VM = Vm("local", "temurin-21", "serial")
 #: ns: of a collection, and of an object
