@@ -130,7 +130,7 @@ def heap(
     if as_json:
         from regatta.answers.kit.plain import plain
 
-        found = {"app": measured.name, "answer": first, "advice": document}
+        found = {"app": measured.place.benchmark, "answer": first, "advice": document}
         found |= {"models": plain(models.choices)} if models.choices else {}
         click.echo(json.dumps(found, indent=1, allow_nan=False))
     else:
@@ -148,8 +148,8 @@ def heap(
     if page is not None:
         from regatta.figures.sections_page import write_sections_page
 
-        sections = heap_sections(measured.name, table, models, level)
-        question = f"Collector and heap for {measured.name}"
+        sections = heap_sections(measured.place.benchmark, table, models, level)
+        question = f"Collector and heap for {measured.place.benchmark}"
         write_sections_page("heap advice", question, [first, *heading, *rest], sections, page)
         click.echo(str(page), err=as_json)
 
@@ -172,7 +172,7 @@ def _predicted(
     from regatta.cli.store import database_progress
     from regatta.models.gc.heap_models import choose_models, predicted_times
     from regatta.models.gc.heap_vector import read_heap_vector
-    from regatta.models.gc.measured import FIXED, read_measured
+    from regatta.models.gc.measured import FIXED, modifiers_of, read_measured
     from regatta.store.folder import find_folder
 
     vector = read_heap_vector(profile)
@@ -180,7 +180,7 @@ def _predicted(
         found = read_measured(find_folder(costs, results).path, progress)
     for note in found.notes:
         click.echo(f"note: {printable(note)}", err=True)
-    if FIXED not in measured.modifiers:
+    if FIXED not in modifiers_of(measured.place):
         note = f"predicted with the generations of modifier {FIXED}, which the measurements do not name"
         click.echo(f"note: {note}", err=True)
     return choose_models(measured, predicted_times(vector, measured, found, runtime), level)

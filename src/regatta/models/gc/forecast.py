@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,20 +71,6 @@ class Comparison:
     notes: Sequence[str] = ()
     level: float = 0.95
 
-    @property
-    def heap_mib(self) -> float:
-        """Return the size of the heap; of one that grows, the largest."""
-        return self.policy.most_heap / 2**20
-
-    @property
-    def heap_text(self) -> str:
-        """Return the size in MiB, as `256` or `32 to 256`."""
-        return (
-            f"{self.policy.heap / 2**20:g} to {self.heap_mib:g}"
-            if self.policy.growth
-            else f"{self.heap_mib:g}"
-        )
-
 
 @dataclass(frozen=True)
 class GcForecast:
@@ -92,7 +78,7 @@ class GcForecast:
 
     comparisons: Sequence[Comparison]
     measured: MeasuredCollections
-    notes: Sequence[str] = field(default_factory=tuple)
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -135,7 +121,12 @@ def forecast_of(
     for vector in vectors:
         lives = [Lifetimes(run.profile, asked.objects, asked.rate) for run in vector.runs]
         for vm in vms:
-            for heap in _heaps(vector, vm, measured, asked):
+            ran = [one for one in measured.applications if one.vm == vm and _is_of(one, vector)]
+            heaps = asked.heaps or sorted(one.heap_bytes for one in ran)
+            if not heaps:
+                got = "none, and none was measured"
+                raise SpecError.of("--heap", f"a heap size for {vector.name}", got, "--heap 128m")
+            for heap in heaps:
                 policy = _policy(vm, heap, measured, asked)
                 prediction = predict_collections(
                     vector,
@@ -146,16 +137,22 @@ def forecast_of(
                     lives=lives,
                 )
                 as_measured = not asked.changed and policy == policy_of(vm.collector, heap)
-                own = _ran(vector, vm, heap, measured) if as_measured else None
+                own = next((one for one in ran if as_measured and one.heap_bytes == heap), None)
                 one = compare(vector.name, vector.per, vm, prediction, own, measured.warmup, measured.level)
                 found.append(one)
                 notes += [f"{vm.name}: {note}" for note in one.notes]
                 if own and vector.warmup != measured.warmup:
                     notes.append(
-                        f"{vector.name}: its vector leaves out {vector.warmup} iterations, the experiment {measured.warmup}"
+                        f"{vector.name}: its vector leaves out {vector.warmup} iterations, "
+                        f"the experiment {measured.warmup}"
                     )
     costs = {vm: measured.costs[vm] for vm in vms if vm in measured.costs}
     return GcForecast(found, replace(measured, costs=costs), tuple(dict.fromkeys(notes)))
+
+
+def _is_of(application: Application, vector: HeapVector) -> bool:
+    parts = parts_of_label(application.place.benchmark)
+    return vector.benchmark in (application.place.benchmark, f"{parts.suite}/{parts.name}")
 
 
 def _policy(vm: Vm, heap: int, measured: MeasuredCollections, asked: ForecastRequest) -> Policy:
@@ -194,37 +191,6 @@ def _vms(measured: MeasuredCollections, asked: ForecastRequest) -> list[Vm]:
     return chosen
 
 
-def _heaps(
-    vector: HeapVector, vm: Vm, measured: MeasuredCollections, asked: ForecastRequest
-) -> Sequence[int]:
-    if asked.heaps:
-        return asked.heaps
-    own = sorted(one.heap_bytes for one in measured.applications if one.vm == vm and _is_of(one, vector))
-    if not own:
-        raise SpecError.of(
-            "--heap", f"a heap size for {vector.name}", "none, and none was measured", "--heap 128m"
-        )
-    return own
-
-
-def _ran(vector: HeapVector, vm: Vm, heap: int, measured: MeasuredCollections) -> Application | None:
-    return next(
-        (
-            one
-            for one in measured.applications
-            if one.vm == vm and one.heap_bytes == heap and _is_of(one, vector)
-        ),
-        None,
-    )
-
-
-def _is_of(application: Application, vector: HeapVector) -> bool:
-    if application.benchmark == vector.benchmark:
-        return True
-    parts = parts_of_label(application.benchmark)
-    return f"{parts.suite}/{parts.name}" == vector.benchmark
-
-
 # Comparison with measurements
 
 
@@ -245,7 +211,7 @@ def compare(
     rows = []
     for kind in (*KINDS, ALL, CPU):
         total = prediction.totals.get(kind)
-        counts, sums = _measured_cpu(runs, warmup) if kind == CPU else _measured_of(runs, kind, warmup)
+        counts, sums = _measured(runs, kind, warmup)
         if total is None and (kind == CPU or not any(counts)):
             continue
         rows.append(
@@ -282,37 +248,33 @@ def _stall_notes(name: str, runs: Sequence[Ran]) -> list[str]:
     return notes
 
 
-def time_of(collection: Collection) -> float:
-    """Return the time of a collection, ns: its pauses, and the concurrent phases of a cycle."""
-    return collection.pause_ns + (collection.concurrent_ns if collection.kind == CYCLE else 0.0)
-
-
 def _counted(run: Ran, warmup: int) -> Mapping[int, Sequence[Collection]]:
     return {number: found for number, found in run.iterations.items() if number >= max(warmup, 1)}
 
 
-def _measured_of(runs: Sequence[Ran], kind: str, warmup: int) -> tuple[list[float], list[float]]:
-    """Return of each run the mean number of collections in an iteration, and their mean time in ns."""
+def _measured(runs: Sequence[Ran], kind: str, warmup: int) -> tuple[list[float], list[float]]:
+    """Return of each run the mean number of collections in an iteration, and their mean time in ns.
+
+    Of `CPU`: the number of collections that the program does not ask for, and their processor time, if it is known.
+    """
     counts, sums = [], []
     for run in runs:
         counted = _counted(run, warmup)
-        if counted:
-            own = [each for found in counted.values() for each in found if kind in (_kind(each), ALL)]
-            counts.append(len(own) / len(counted))
-            sums.append(math.fsum(map(time_of, own)) / len(counted))
+        if not counted or (kind == CPU and not math.isfinite(run.collector_cpu_ns)):
+            continue
+        own = [each for found in counted.values() for each in found if _is_counted_as(each, kind)]
+        counts.append(len(own) / len(counted))
+        sums.append(run.collector_cpu_ns if kind == CPU else math.fsum(map(_time, own)) / len(counted))
     return counts, sums
 
 
-def _measured_cpu(runs: Sequence[Ran], warmup: int) -> tuple[list[float], list[float]]:
-    """Return of each run the mean number of collections that the program does not ask for, and the processor time."""
-    counts, sums = [], []
-    for run in runs:
-        counted = _counted(run, warmup)
-        if counted and math.isfinite(run.collector_cpu_ns):
-            own = [each for found in counted.values() for each in found if each.cause != FORCED]
-            counts.append(len(own) / len(counted))
-            sums.append(run.collector_cpu_ns)
-    return counts, sums
+def _is_counted_as(collection: Collection, kind: str) -> bool:
+    return collection.cause != FORCED if kind == CPU else kind in (_kind(collection), ALL)
+
+
+def _time(collection: Collection) -> float:
+    """Return the time of a collection, ns: its pauses, and the concurrent phases of a cycle."""
+    return collection.pause_ns + (collection.concurrent_ns if collection.kind == CYCLE else 0.0)
 
 
 def _kind(collection: Collection) -> str:
@@ -323,11 +285,7 @@ def _kind(collection: Collection) -> str:
 def _pairs(predicted: Sequence[Sequence[Predicted]], runs: Sequence[Ran], warmup: int) -> list[Pair]:
     """Match the collections of each kind in each iteration by their order: means over the profiled and the measured runs."""
     measured = [
-        [
-            (number, _kind(one), time_of(one))
-            for number, found in _counted(run, warmup).items()
-            for one in found
-        ]
+        [(number, _kind(one), _time(one)) for number, found in _counted(run, warmup).items() for one in found]
         for run in runs
     ]
     times = _by_place(measured)

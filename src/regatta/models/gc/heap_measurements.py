@@ -10,8 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from regatta.answers.compare.table import csv_lines
+from regatta.answers.spine.parts import Place
 from regatta.answers.spine.result import Answer, CellAnswer
 from regatta.host.errors import Problem, SpecError
+from regatta.host.values.experiment import Heap
 from regatta.models.gc.heap_curve import HeapCurve, HeapPoint, fit_curve
 from regatta.models.gc.heap_policy import can_stall
 
@@ -29,18 +31,14 @@ PERCENT, LONGEST = 99.0, 100.0
 class HeapMeasurements:
     """Measurements of one program.
 
-    `points`: collector -> measurements, ascending by heap. Their `pauses_ms` include stalls: of each invocation, the larger of the
-    percentile of its pauses and its longest stall.
+    `place`: with the heaps and the collector left out; only a benchmark in a CSV file. `points`: collector -> measurements, ascending
+    by heap. Their `pauses_ms` include stalls: of each invocation, the larger of the percentile of its pauses and its longest stall.
     """
 
-    name: str
+    place: Place
     points: Mapping[str, tuple[HeapPoint, ...]]
     #: in bytes; NaN if unknown
     minheap_bytes: float = math.nan
-    #: of an experiment; "" and empty in a CSV file
-    host: str = ""
-    runtime: str = ""
-    modifiers: frozenset[str] = frozenset()
     #: collector and heap in bytes -> mean of the longest stalls of the invocations, ms: 0 without a stall, NaN if an invocation
     #: may have stalled, but was not measured
     stalls_ms: Mapping[tuple[str, float], float] = field(default_factory=dict)
@@ -151,7 +149,8 @@ def read_heap_csv(path: Path, minheap_mib: float = math.nan) -> HeapMeasurements
         )
     if problems:
         raise SpecError(problems[:_SHOWN])
-    return _measurements(path.stem, cells, next(iter(least), math.nan) * _MIB, where)
+    place = Place("", "", path.stem, "", "", "", Heap())
+    return _measurements(place, cells, next(iter(least), math.nan) * _MIB, where)
 
 
 def heaps_of_answer(
@@ -194,7 +193,6 @@ def heaps_of_answer(
         expected = "cells with a heap on one host, with one runtime and one set of modifiers"
         fix = "add `--runtime NAME`, or use an experiment with one, or a CSV file"
         raise SpecError.of(where, expected, f"{len(others)} of them", fix)
-    ((host, ran, modifiers),) = others
     times = _time_cells(found)
     if not times:
         raise SpecError.of(
@@ -217,20 +215,12 @@ def heaps_of_answer(
         elif one.metric == "gc_stall_count" and not one.parameters:
             # Without a stall, there is no percentile.
             cell.stalls_ms = dict.fromkeys(_by_invocation(one), 0.0) | cell.stalls_ms
-    least = {
-        one.place.heap.mib / one.place.heap.factor
-        for one in times
-        if one.place.heap.factor and one.place.heap.mib
-    }
     # Heaps are whole MiB, so that their factors imply slightly different minimum heaps.
-    implied = min(least) if least else math.nan
+    heaps = (one.place.heap for one in times)
+    implied = min((heap.mib / heap.factor for heap in heaps if heap.factor and heap.mib), default=math.nan)
     minheap = (minheap_mib if math.isfinite(minheap_mib) else implied) * _MIB
-    return replace(
-        _measurements(chosen[0], cells, minheap, where),
-        host=host,
-        runtime=ran,
-        modifiers=frozenset(modifiers.split("+")),
-    )
+    place = replace(times[0].place, collector="", heap=Heap())
+    return _measurements(place, cells, minheap, where)
 
 
 def _by_invocation(cell: CellAnswer) -> dict[object, float]:
@@ -251,7 +241,7 @@ def _time_cells(cells: Iterable[CellAnswer]) -> list[CellAnswer]:
 
 
 def _measurements(
-    name: str, cells: Mapping[str, Mapping[float, _Cell]], minheap_bytes: float, where: str
+    place: Place, cells: Mapping[str, Mapping[float, _Cell]], minheap_bytes: float, where: str
 ) -> HeapMeasurements:
     points = {
         collector: tuple(cell.point(heap) for heap, cell in sorted(by_heap.items()) if cell.seconds)
@@ -273,4 +263,4 @@ def _measurements(
         for collector, by_heap in cells.items()
         for heap, cell in by_heap.items()
     }
-    return HeapMeasurements(name, points, minheap_bytes, stalls_ms=stalls)
+    return HeapMeasurements(place, points, minheap_bytes, stalls)

@@ -32,7 +32,7 @@ from regatta.models.gc.heap_measurements import HeapMeasurements
 from regatta.models.gc.heap_policy import policy_of
 from regatta.models.gc.heap_vector import HeapVector
 from regatta.models.gc.lifetimes import Lifetimes
-from regatta.models.gc.measured import COLLECTED, MeasuredCollections, Vm
+from regatta.models.gc.measured import COLLECTED, MeasuredCollections, Vm, modifiers_of
 from regatta.models.gc.prediction import predict_collections
 from regatta.stats.estimate import Floats, Interval
 
@@ -239,14 +239,15 @@ def predicted_times(
     Raises:
         SpecError: the vector is of another benchmark, or no single JVM has costs.
     """
-    parts = parts_of_label(measured.name)
-    if measured.runtime and vector.benchmark and vector.benchmark != f"{parts.suite}/{parts.name}":
+    place = measured.place
+    parts = parts_of_label(place.benchmark)
+    if place.runtime and vector.benchmark and vector.benchmark != f"{parts.suite}/{parts.name}":
         fix = "choose the profile of APP"
-        raise SpecError.of("--profile", f"a profile of {measured.name}", vector.benchmark, fix)
+        raise SpecError.of("--profile", f"a profile of {place.benchmark}", vector.benchmark, fix)
     heaps = {point.heap_bytes for points in measured.points.values() for point in points}
     least = 0.5 * min(heaps) if math.isnan(measured.minheap_bytes) else measured.minheap_bytes
     heaps |= set(np.geomspace(max(least, _LEAST_BYTES), _BEYOND * max(heaps), _HEAPS).tolist())
-    lives, forced = [Lifetimes(run.profile) for run in vector.runs], COLLECTED in measured.modifiers
+    lives, forced = [Lifetimes(run.profile) for run in vector.runs], COLLECTED in modifiers_of(place)
     return {
         vm.collector: collection_times(
             vector, vm.collector, costs.costs[vm], sorted(heaps), forced=forced, lives=lives
@@ -256,9 +257,9 @@ def predicted_times(
 
 
 def _of_one_jvm(costs: MeasuredCollections, measured: HeapMeasurements, runtime: str) -> list[Vm]:
-    wanted = runtime or measured.runtime
+    wanted = runtime or measured.place.runtime
     found = [vm for vm in sorted(costs.costs) if wanted in ("", vm.runtime)]
-    found = [vm for vm in found if vm.host == measured.host] or found
+    found = [vm for vm in found if vm.host == measured.place.host] or found
     if len({(vm.host, vm.runtime) for vm in found}) == 1:
         return found
     got = ", ".join(dict.fromkeys(f"{vm.runtime} on {vm.host}" for vm in found or sorted(costs.costs)))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from regatta.answers.spine.facts import read_facts
 from regatta.answers.spine.kept_files import runs_with
+from regatta.answers.spine.parts import Place
 from regatta.answers.spine.samples import PlannedCell, Series, load_samples
 from regatta.host.errors import RegattaError
 from regatta.host.units import UNITS
@@ -39,6 +40,11 @@ class Vm:
     runtime: str
     collector: str
 
+    @classmethod
+    def of(cls, place: Place) -> Vm:
+        """Return the JVM of a place."""
+        return cls(place.host, place.runtime, place.collector)
+
     @property
     def name(self) -> str:
         """Return `temurin-21 parallel`, which is unique on a host."""
@@ -64,10 +70,18 @@ class Ran:
 class Application:
     """An application in a heap on a JVM."""
 
-    vm: Vm
-    benchmark: str
-    heap_bytes: int
+    place: Place
     runs: Sequence[Ran]
+
+    @property
+    def vm(self) -> Vm:
+        """Return its JVM."""
+        return Vm.of(self.place)
+
+    @property
+    def heap_bytes(self) -> int:
+        """Return the size of its heap; 0 without one."""
+        return (self.place.heap.mib or 0) << 20
 
 
 @dataclass(frozen=True)
@@ -102,7 +116,7 @@ def read_measured(experiment_dir: Path, progress: Progress | None = None) -> Mea
     applications: list[Application] = []
     notes: list[str] = []
     for cell in samples.cells:
-        vm = Vm(cell.place.host, cell.place.runtime, cell.place.collector)
+        vm = Vm.of(cell.place)
         if parts_of_label(cell.place.benchmark).suite == SUITE:
             for kind, block, one in _observations(cell, samples.series.get(cell.number, ())):
                 observed.setdefault(vm, {}).setdefault(kind, {}).setdefault(block, []).append(one)
@@ -119,9 +133,8 @@ def read_measured(experiment_dir: Path, progress: Progress | None = None) -> Mea
                 runs.append(_ran(path, sample.invocation_id, cpu.get(sample.invocation_id, math.nan)))
             except RegattaError as error:
                 notes.append(f"{cell.label}: collections of {sample.invocation_id} excluded: {error}")
-        if runs and cell.place.heap.mib and {FIXED, COLLECTED} <= _modifiers(cell):
-            heap = round(cell.place.heap.mib * 2**20)
-            applications.append(Application(vm, cell.place.benchmark, heap, runs))
+        if runs and cell.place.heap.mib and {FIXED, COLLECTED} <= modifiers_of(cell.place):
+            applications.append(Application(cell.place, runs))
     costs = {vm: _costs(vm, kinds) for vm, kinds in observed.items()}
     releases = {
         name: int(found[1]) for name, text in facts.runtimes.items() if (found := _RELEASE.search(text))
@@ -144,8 +157,9 @@ def _ran(path: Path, invocation: str, cpu_ns: float) -> Ran:
     return Ran(invocation, iterations_of(log.collections), cpu_ns, log.stalls, log.stalls_missing)
 
 
-def _modifiers(cell: PlannedCell) -> set[str]:
-    return set(cell.place.modifiers.split("+"))
+def modifiers_of(place: Place) -> set[str]:
+    """Return the names of the modifiers."""
+    return set(place.modifiers.split("+"))
 
 
 def _check_modifiers(experiment_dir: Path, cells: Sequence[PlannedCell]) -> None:
@@ -161,8 +175,8 @@ def _observations(cell: PlannedCell, series: Sequence[Series]) -> Iterator[tuple
         raise RegattaError(
             cell.label, "a heap size in MiB", "none", "set `heap: {sizes_mib: [...]}` in the spec"
         )
-    policy = policy_of(cell.place.collector, round(cell.place.heap.mib * 2**20))
-    fixed = FIXED in _modifiers(cell)
+    policy = policy_of(cell.place.collector, cell.place.heap.mib << 20)
+    fixed = FIXED in modifiers_of(cell.place)
     code = {
         (each.parameters.get("objects"), sample.round): sample.value
         for each in series

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-
-import numpy as np
+from collections.abc import Iterator, Sequence
 
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, log_axis
+from regatta.figures.curves import segment
 from regatta.figures.looks import LegendEntry, Look
-from regatta.figures.section import Section, Table
-from regatta.figures.text import ABSENT, hover, significant
+from regatta.figures.section import Column, Section, Table, table_of
+from regatta.figures.text import ABSENT, hover, show_number, significant
 from regatta.models.gc.collection_log import CYCLE, FULL, YOUNG
 from regatta.models.gc.costs import Costs
-from regatta.models.gc.forecast import Comparison, GcForecast
+from regatta.models.gc.forecast import Comparison, GcForecast, Row
+from regatta.models.gc.heap_policy import Policy
 from regatta.models.gc.measured import Vm
 from regatta.models.gc.prediction import ALL
 from regatta.models.gc.work import CPU
-from regatta.stats.estimate import Interval
+from regatta.stats.estimate import Floats, Interval
 
 _MS = 1e6
 _MIB = 2.0**20
@@ -38,59 +38,53 @@ _SIZED = {
     "dead_new": "C_dead new, ns",
     "dead": "C_dead seen, ns",
 }
-TOTALS = (
-    "application",
-    "host",
-    "JVM",
-    "heap MiB",
-    "collections",
-    "predicted n",
-    "measured n",
-    "predicted ms",
-    "CI",
-    "measured ms",
-    "measured CI",
-    "error",
-)
 
 
-def totals_table(comparisons: Sequence[Comparison], title: str = "Collections per iteration") -> Table:
+def heap_text(policy: Policy) -> str:
+    """Return the size of a heap in MiB, as `256`; of one that grows, as `32 to 256`."""
+    return " to ".join(f"{size / _MIB:g}" for size in dict.fromkeys((policy.heap, policy.most_heap)))
+
+
+def totals_table(comparisons: Sequence[Comparison]) -> Table:
     """Return the predicted and the measured totals, as in table 5-5 of the thesis."""
     several_hosts = len({one.vm.host for one in comparisons}) > 1
     rows = [
-        (
-            one.application,
-            one.vm.host if several_hosts else "",
-            one.vm.name,
-            one.heap_text,
-            row.kind,
-            significant(row.predicted_count, 3),
-            _number(row.measured_count),
-            _ms(row.predicted.point),
-            _ends(row.predicted),
-            _ms(row.measured.point) if row.measured else ABSENT,
-            _ends(row.measured) if row.measured else ABSENT,
-            f"{100 * row.error:+.1f} %" if math.isfinite(row.error) else ABSENT,
-        )
+        (one, row)
         for one in comparisons
         for row in one.rows
+        # With one kind, the total of all kinds says nothing more.
         if not (row.kind == ALL and len([other for other in one.rows if other.kind != CPU]) == 2)
     ]
-    return Table(title, TOTALS, rows, frozenset(range(3, len(TOTALS))) - {4}).without_empty()
+    columns: list[Column[tuple[Comparison, Row]]] = [
+        Column("application", lambda at: at[0].application),
+        Column("host", lambda at: at[0].vm.host if several_hosts else ""),
+        Column("JVM", lambda at: at[0].vm.name),
+        Column("heap MiB", lambda at: heap_text(at[0].policy), True),
+        Column("collections", lambda at: at[1].kind),
+        Column("predicted n", lambda at: show_number(at[1].predicted_count, 3), True),
+        Column("measured n", lambda at: show_number(at[1].measured_count, 3), True),
+        Column("predicted ms", lambda at: _ms(at[1].predicted.point), True),
+        Column("CI", lambda at: _ends(at[1].predicted), True),
+        Column("measured ms", lambda at: _ms(at[1].measured.point) if at[1].measured else ABSENT, True),
+        Column("measured CI", lambda at: _ends(at[1].measured) if at[1].measured else ABSENT, True),
+        Column(
+            "error", lambda at: f"{100 * at[1].error:+.1f} %" if math.isfinite(at[1].error) else ABSENT, True
+        ),
+    ]
+    return table_of("Collections per iteration", rows, columns).without_empty()
 
 
 def costs_table(costs: Costs, vm: Vm, kind: str) -> Table:
     """Return each cost with the range over invocations."""
-    rows = []
-    for name, each in costs.named().items():
-        rows.append(
-            (
-                name,
-                significant(float(each.mean()), 3),
-                f"{significant(float(each.min()), 3)} to {significant(float(each.max()), 3)}",
-            )
-        )
-    return Table(f"{vm.name}: costs of {_NAMES[kind]}, ns", ("work", "mean", "range"), rows, frozenset({1}))
+    columns: list[Column[tuple[str, Floats]]] = [
+        Column("work", lambda cost: cost[0]),
+        Column("mean", lambda cost: significant(float(cost[1].mean()), 3), True),
+        Column(
+            "range",
+            lambda cost: " to ".join(significant(float(end), 3) for end in (cost[1].min(), cost[1].max())),
+        ),
+    ]
+    return table_of(f"{vm.name}: costs of {_NAMES[kind]}, ns", costs.named().items(), columns)
 
 
 def size_costs_table(costs: Costs, vm: Vm, kind: str) -> Table:
@@ -99,126 +93,120 @@ def size_costs_table(costs: Costs, vm: Vm, kind: str) -> Table:
     A column is left out if no size of it costs anything, as that of objects that a kind of collection never meets.
     """
     mean = dict(zip(costs.knots.names, costs.per.mean(axis=0).tolist(), strict=True))
-    sized = {
-        name: [mean[f"{feature} {size:g}"] for size in costs.knots.sizes] for feature, name in _SIZED.items()
-    }
+    sizes = costs.knots.sizes
     columns = {
-        "C_fixed, ms": [mean["fixed"] / _MS] * len(costs.knots.sizes),
-        "C_fixed per MiB, ms": [mean["heap"] / _MS] * len(costs.knots.sizes),
-        **sized,
+        "C_fixed, ms": [mean["fixed"] / _MS] * len(sizes),
+        "C_fixed per MiB, ms": [mean["heap"] / _MS] * len(sizes),
+        **{name: [mean[f"{feature} {size:g}"] for size in sizes] for feature, name in _SIZED.items()},
     }
     shown = {name: values for name, values in columns.items() if any(values)}
     rows = [
         (f"{size:,.0f}", *(significant(values[at], 3) for values in shown.values()))
-        for at, size in enumerate(costs.knots.sizes)
+        for at, size in enumerate(sizes)
     ]
     title = f"{vm.name}: costs of {_NAMES[kind]} by object size"
     return Table(title, ("object bytes", *shown), rows, frozenset(range(len(shown) + 1)))
 
 
+def _costs_of(found: GcForecast) -> Iterator[tuple[Costs, Vm, str]]:
+    """Yield the costs of each JVM and kind of collection."""
+    for vm, kinds in found.measured.costs.items():
+        for kind, costs in kinds.items():
+            yield costs, vm, kind
+
+
 def size_costs_tables(found: GcForecast) -> list[Table]:
     """Return the table of each JVM and kind of collection."""
-    return [
-        size_costs_table(costs, vm, kind)
-        for vm, kinds in found.measured.costs.items()
-        for kind, costs in kinds.items()
-    ]
+    return [size_costs_table(*each) for each in _costs_of(found)]
 
 
 def sections_of(found: GcForecast) -> list[Section]:
     """Return the sections of the page."""
-    words = (
-        "Mean of the counted iterations. The intervals of predictions are over the invocations of the microbenchmarks: they do not "
-        "include the error of the model."
-    )
     totals = Section(
-        "totals", "Collections per iteration", words, tuple(found.notes), [totals_table(found.comparisons)]
+        "totals",
+        "Collections per iteration",
+        "Mean of the counted iterations. The intervals of predictions are over the invocations of the "
+        "microbenchmarks: they do not include the error of the model.",
+        tuple(found.notes),
+        [totals_table(found.comparisons)],
     )
+    legend = [LegendEntry("predicted", _PREDICTED), LegendEntry("measured", _MEASURED)]
     single = Section(
         "collections",
         "Single collections",
         "Each collection of the counted iterations in order, as in figure 5-9 of Zhang's thesis.",
         groups=[
             Group(
-                f"{one.application} on {one.vm.name}, {one.heap_text} MiB",
+                f"{one.application} on {one.vm.name}, {heap_text(one.policy)} MiB",
                 [_collections_figure(one)],
-                _legend(),
+                legend,
             )
             for one in found.comparisons
             if one.pairs
         ],
     )
-    costs = [(vm, kind, each) for vm, kinds in found.measured.costs.items() for kind, each in kinds.items()]
     fits = Section(
         "costs",
         "Costs of the collectors",
         "Fitted to the microbenchmarks. Each point is a case; a perfect fit is on the line at 0.",
-        tables=[*size_costs_tables(found), *(costs_table(each, vm, kind) for vm, kind, each in costs)],
+        tables=[*size_costs_tables(found), *(costs_table(*each) for each in _costs_of(found))],
         groups=[
-            Group(f"{vm.name}, {kind}: residuals", [residual_figure(each)], []) for vm, kind, each in costs
+            Group(f"{vm.name}, {kind}: residuals", [_residual_figure(costs)], [])
+            for costs, vm, kind in _costs_of(found)
         ],
     )
     return [each for each in (totals, single, fits) if each.tables or each.groups]
 
 
-def residual_figure(costs: Costs) -> Figure:
+def _residual_figure(costs: Costs) -> Figure:
     """Draw the relative error of the fit at each case over its measured time."""
     x = [each.measured_ns / _MS for each in costs.residuals]
-    y = [100 * each.error for each in costs.residuals]
-    texts = [
-        hover(
-            each.label, f"measured {each.measured_ns / _MS:.3g} ms", f"fitted {each.fitted_ns / _MS:.3g} ms"
-        )
-        for each in costs.residuals
-    ]
     points: Trace = {
-        "type": "scatter", "mode": "markers", "x": x, "y": y, "hovertext": texts, "hoverinfo": "text",
+        "type": "scatter",
+        "mode": "markers",
+        "x": x,
+        "y": [100 * each.error for each in costs.residuals],
+        "hovertext": [
+            hover(each.label, f"measured {at:.3g} ms", f"fitted {each.fitted_ns / _MS:.3g} ms")
+            for each, at in zip(costs.residuals, x, strict=True)
+        ],
+        "hoverinfo": "text",
         "marker": {"size": 6, "color": "@c0"},
-    }  # fmt: skip
-    ends = [min(x), max(x)]
-    zero: Trace = {
-        "type": "scatter", "mode": "lines", "x": ends, "y": [0, 0], "hoverinfo": "skip",
-        "line": {"color": "@muted", "width": 1, "dash": "dash"},
-    }  # fmt: skip
-    return Figure(
-        "",
-        _FIGURE_PX,
-        [zero, points],
-        layout(log_axis("measured time, ms", ends[0], ends[1]), axis("error of the fit, %")),
-    )
+    }
+    zero = segment([min(x), max(x)], [0, 0], "@muted", dash="dash")
+    axes = layout(log_axis("measured time, ms", min(x), max(x)), axis("error of the fit, %"))
+    return Figure("", _FIGURE_PX, [zero, points], axes)
 
 
 def _collections_figure(one: Comparison) -> Figure:
-    at = np.arange(1, len(one.pairs) + 1)
-    traces: list[Trace] = []
-    for look, name in ((_MEASURED, "measured"), (_PREDICTED, "predicted")):
-        values = [getattr(pair, f"{name}_ns") / _MS for pair in one.pairs]
-        texts = [
-            hover(f"{name} {value:.3g} ms", f"{pair.kind}, iteration {pair.iteration}")
-            for pair, value in zip(one.pairs, values, strict=True)
-        ]
-        traces.append(
-            {
-                "type": "scatter", "mode": "lines+markers", "x": at.tolist(), "y": values, "hovertext": texts,
-                "hoverinfo": "text", "line": {"color": look.colour, "width": 1},
-                "marker": {"size": 7, "color": look.colour, "symbol": look.mark},
-            }
-        )  # fmt: skip
-    return Figure(
-        "",
-        _FIGURE_PX,
-        traces,
-        layout(axis("collection", dtick=max(1, len(one.pairs) // 10)), axis("time, ms", rangemode="tozero")),
-    )
+    def trace(look: Look, name: str, times_ns: Sequence[float]) -> Trace:
+        values = [ns / _MS for ns in times_ns]
+        return {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "x": list(range(1, len(values) + 1)),
+            "y": values,
+            "hovertext": [
+                hover(f"{name} {value:.3g} ms", f"{pair.kind}, iteration {pair.iteration}")
+                for pair, value in zip(one.pairs, values, strict=True)
+            ],
+            "hoverinfo": "text",
+            "line": {"color": look.colour, "width": 1},
+            "marker": {"size": 7, "color": look.colour, "symbol": look.mark},
+        }
 
-
-def _legend() -> list[LegendEntry]:
-    return [LegendEntry("predicted", _PREDICTED), LegendEntry("measured", _MEASURED)]
+    traces = [
+        trace(_MEASURED, "measured", [pair.measured_ns for pair in one.pairs]),
+        trace(_PREDICTED, "predicted", [pair.predicted_ns for pair in one.pairs]),
+    ]
+    every = max(1, len(one.pairs) // 10)
+    axes = layout(axis("collection", dtick=every), axis("time, ms", rangemode="tozero"))
+    return Figure("", _FIGURE_PX, traces, axes)
 
 
 def answer_of(one: Comparison) -> str:
     """Return the sentence that answers for an application."""
-    where = f"{one.application} with {one.vm.name} in {one.heap_text} MiB"
+    where = f"{one.application} with {one.vm.name} in {heap_text(one.policy)} MiB"
     rows = [row for row in one.rows if row.kind not in (ALL, CPU) and row.predicted_count > 0]
     if not rows:
         return f"{where}: no collections"
@@ -229,12 +217,8 @@ def answer_of(one: Comparison) -> str:
     return f"{where}, per {one.per}: {parts}"
 
 
-def _number(value: float) -> str:
-    return significant(value, 3) if math.isfinite(value) else ABSENT
-
-
 def _ms(ns: float) -> str:
-    return _number(ns / _MS)
+    return show_number(ns / _MS, 3)
 
 
 def _ends(interval: Interval) -> str:

@@ -129,7 +129,7 @@ def test_a_missing_file_or_experiment_is_refused(tmp_path: Path) -> None:
 def test_an_answer_gives_one_point_per_collector_and_heap() -> None:
     answer = java_answer(runtimes=("temurin-21",), heaps=(1.5, 2.0, 4.0))
     found = heaps_of_answer(answer, "apps/h2")
-    assert found.name == "apps/h2:small"
+    assert found.place.benchmark == "apps/h2:small"
     assert set(found.points) == {"serial", "parallel", "g1"}
     assert [len(points) for points in found.points.values()] == [3, 3, 3]
     assert found.minheap_bytes <= min(points[0].heap_bytes for points in found.points.values())
@@ -186,8 +186,8 @@ def test_a_prediction_needs_a_profile_costs_and_a_target(
 
 def test_one_runtime_of_several_can_be_chosen() -> None:
     found = heaps_of_answer(java_answer(), "apps/h2", runtime="temurin-25")
-    assert found.runtime == "temurin-25"
-    assert found.host == "alpha"
+    assert found.place.runtime == "temurin-25"
+    assert found.place.host == "alpha"
     with pytest.raises(SpecError):
         heaps_of_answer(java_answer(), "apps/h2", runtime="graal")
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from helpers.golden import Golden
 from helpers.heap_vectors import MIB, SIZE, made_vector
+from regatta.answers.spine.parts import Place
 from regatta.figures.sections_page import render_sections
 from regatta.host.errors import SpecError
+from regatta.host.values.experiment import Heap
 from regatta.models.gc.collection_log import FULL, YOUNG
 from regatta.models.gc.costs import Costs, Observation, fit_costs
 from regatta.models.gc.heap_advice import OverheadAdvice, advise_overhead
@@ -59,7 +62,8 @@ def measured_with(
     points = [
         HeapPoint(heap * MIB, [time(heap * MIB) * noise for noise in (0.999, 1, 1.001)]) for heap in heaps
     ]
-    return HeapMeasurements("vm/made:s1", {collector: tuple(points)}, 12.0 * MIB, "here", JVM)
+    place = Place("here", "", "vm/made:s1", JVM, "", "", Heap())
+    return HeapMeasurements(place, {collector: tuple(points)}, 12.0 * MIB)
 
 
 @pytest.fixture(scope="module")
@@ -212,7 +216,8 @@ def test_costs_of_no_single_jvm_are_refused(vms: list[Vm], runtime: str) -> None
 
 
 def test_a_profile_of_another_benchmark_is_refused() -> None:
-    measured = HeapMeasurements("vm/db:s10", measured_with(lambda _: BASE).points, math.nan, "here", JVM)
+    made = measured_with(lambda _: BASE)
+    measured = replace(made, place=replace(made.place, benchmark="vm/db:s10"))
     with pytest.raises(SpecError) as caught:
         predicted_times(made_vector(), measured, MeasuredCollections(0.95, 1, {}, ()))
     assert caught.value.problems[0].where == "--profile"
@@ -221,9 +226,7 @@ def test_a_profile_of_another_benchmark_is_refused() -> None:
 def test_forced_collections_are_those_of_the_modifier() -> None:
     every = MeasuredCollections(0.95, 1, {Vm("here", JVM, "serial"): costs()}, ())
     plain = measured_with(lambda _: BASE)
-    forced = HeapMeasurements(
-        plain.name, plain.points, plain.minheap_bytes, "here", JVM, frozenset({COLLECTED})
-    )
+    forced = replace(plain, place=replace(plain.place, modifiers=COLLECTED))
     without, with_modifier = (
         predicted_times(made_vector(), one, every)["serial"].at(128.0 * MIB) for one in (plain, forced)
     )

@@ -11,7 +11,9 @@ import pytest
 from helpers.golden import Golden
 from helpers.heap_vectors import MIB, SIZE, checkpoint, made_vector, profile
 from helpers.synthetic_journal import cell, record, write_experiment
+from regatta.answers.spine.parts import Place
 from regatta.host.errors import RegattaError
+from regatta.host.values.experiment import Heap
 from regatta.models.gc.collection_log import CYCLE, FULL, MIXED, YOUNG, Collection, Stall
 from regatta.models.gc.costs import Costs, Observation, fit_costs
 from regatta.models.gc.forecast import ALL, ForecastRequest, as_document, compare, forecast_of
@@ -29,6 +31,7 @@ from regatta.models.gc.measured import (
 from regatta.models.gc.prediction import GcPrediction, predict_collections
 from regatta.models.gc.tables import (
     answer_of,
+    heap_text,
     sections_of,
     size_costs_table,
     size_costs_tables,
@@ -64,6 +67,10 @@ def predicted(heap_mib: int = 256) -> GcPrediction:
 
 def collection(kind: str, cause: str, ms: float, concurrent_ms: float = 0.0) -> Collection:
     return Collection(0, kind, cause, 0.0, 1.0, ms * 1e6, concurrent_ms * 1e6, None, None)
+
+
+def application(benchmark: str, heap_mib: int, runs: Sequence[Ran]) -> Application:
+    return Application(Place(VM.host, "", benchmark, VM.runtime, VM.collector, "", Heap(mib=heap_mib)), runs)
 
 
 def ran(*times_ms: float) -> Ran:
@@ -147,7 +154,7 @@ def test_a_prediction_is_the_mean_over_the_profiled_runs_with_their_spread() -> 
     of_runs = 12.706205 * times.mean(axis=1).std(ddof=1) / math.sqrt(2)
     assert total.time.high - total.time.point == pytest.approx(math.hypot(of_costs, of_runs), rel=1e-6)
     assert total.time.point - total.time.low == pytest.approx(math.hypot(of_costs, of_runs), rel=1e-6)
-    one = compare("made", "iteration", VM, found, Application(VM, "vm/made", 1, [ran(4, 4)]), 1, 0.95)
+    one = compare("made", "iteration", VM, found, application("vm/made", 1, [ran(4, 4)]), 1, 0.95)
     means = [float(np.mean([run.collections[at].ns.mean() for run in alone])) for at in (0, 1)]
     assert [pair.predicted_ns for pair in one.pairs] == pytest.approx(means)
 
@@ -160,8 +167,8 @@ def test_kinds_without_costs_are_named() -> None:
 def test_measured_collections_are_beside_the_predicted_ones() -> None:
     found = predicted()
     ms = found.totals[FULL].time.point / 1e6
-    application = Application(VM, "vm/made", 256 * MIB, [ran(2 * ms, 2 * ms), ran(2 * ms, 2 * ms)])
-    one = compare("made", "iteration", VM, found, application, 1, 0.95)
+    measured = application("vm/made", 256, [ran(2 * ms, 2 * ms), ran(2 * ms, 2 * ms)])
+    one = compare("made", "iteration", VM, found, measured, 1, 0.95)
     (full,) = [row for row in one.rows if row.kind == FULL]
     assert (full.predicted_count, full.measured_count) == (1, 1)
     assert full.error == pytest.approx(-0.5, abs=0.01)
@@ -179,13 +186,11 @@ def test_processor_time_is_that_of_cycles_that_the_program_does_not_ask_for() ->
     assert total.time.point == pytest.approx(sum(own) / 2)
     cycles = [collection(CYCLE, cause, 0.1, 5.0) for cause in ("System.gc()", "Allocation Rate")]
     run = Ran("r", {1: cycles, 2: cycles}, 2 * total.time.point)
-    one = compare("made", "iteration", VM, found, Application(VM, "vm/made", 64 * MIB, [run, run]), 1, 0.95)
+    one = compare("made", "iteration", VM, found, application("vm/made", 64, [run, run]), 1, 0.95)
     (cpu,) = [row for row in one.rows if row.kind == CPU]
     assert cpu.measured_count == 1
     assert cpu.error == pytest.approx(-0.5)
-    unknown = compare(
-        "made", "iteration", VM, found, Application(VM, "vm/made", 64 * MIB, [ran(1, 1)]), 1, 0.95
-    )
+    unknown = compare("made", "iteration", VM, found, application("vm/made", 64, [ran(1, 1)]), 1, 0.95)
     assert [row.measured for row in unknown.rows if row.kind == CPU] == [None]
 
 
@@ -194,8 +199,8 @@ def test_stalls_of_measured_runs_are_noted_because_no_collection_has_them() -> N
     stalls = [Stall("allocation", "main", 0.0, ms * 1e6) for ms in (1.0, 29.0)]
     run = replace(ran(1.0, 1.0), stalls=stalls)
     paced = replace(ran(1.0, 1.0), stalls_missing="it paces")
-    application = Application(VM, "vm/made", 64 * MIB, [run, paced])
-    notes = compare("made", "iteration", VM, found, application, 1, 0.95).notes
+    measured = application("vm/made", 64, [run, paced])
+    notes = compare("made", "iteration", VM, found, measured, 1, 0.95).notes
     assert any("2 per invocation" in note and "30 ms" in note and "longest 29 ms" in note for note in notes)
     assert any("undefined (it paces)" in note for note in notes)
 
@@ -233,10 +238,10 @@ def forecast(asked: ForecastRequest, applications: Sequence[Application] = ()) -
 
 
 def test_the_answer_its_page_and_its_document_agree() -> None:
-    application = Application(VM, "vm/made:s1", 256 * MIB, [ran(4.0, 4.0), ran(5.0, 5.0)])
-    found = forecast(ForecastRequest(), [application])
+    measured = application("vm/made:s1", 256, [ran(4.0, 4.0), ran(5.0, 5.0)])
+    found = forecast(ForecastRequest(), [measured])
     (one,) = found.comparisons  # type: ignore[attr-defined]
-    assert one.heap_mib == 256
+    assert heap_text(one.policy) == "256"
     assert answer_of(one).startswith("made")
     assert [section.anchor for section in sections_of(found)] == ["totals", "collections", "costs"]  # type: ignore[arg-type]
     document = as_document(found)  # type: ignore[arg-type]
@@ -256,16 +261,16 @@ def test_the_answer_its_page_and_its_document_agree() -> None:
     ],
 )
 def test_changed_predictions_are_not_compared_with_measurements(asked: ForecastRequest) -> None:
-    application = Application(VM, "vm/made", 256 * MIB, [ran(4.0, 4.0)])
-    (one,) = forecast(asked, [application]).comparisons  # type: ignore[attr-defined]
+    measured = application("vm/made", 256, [ran(4.0, 4.0)])
+    (one,) = forecast(asked, [measured]).comparisons  # type: ignore[attr-defined]
     assert all(row.measured is None for row in one.rows)
 
 
 def test_the_policy_of_the_measurements_is_compared_with_them() -> None:
-    application = Application(VM, "vm/made", 256 * MIB, [ran(4.0, 4.0)])
-    (one,) = forecast(ForecastRequest(promotion_age=1), [application]).comparisons  # type: ignore[attr-defined]
+    measured = application("vm/made", 256, [ran(4.0, 4.0)])
+    (one,) = forecast(ForecastRequest(promotion_age=1), [measured]).comparisons  # type: ignore[attr-defined]
     assert all(row.measured for row in one.rows)
-    document = as_document(forecast(ForecastRequest(young=64 * MIB, promotion_age=3), [application]))  # type: ignore[arg-type]
+    document = as_document(forecast(ForecastRequest(young=64 * MIB, promotion_age=3), [measured]))  # type: ignore[arg-type]
     assert (document["comparisons"][0]["young_bytes"], document["comparisons"][0]["promotion_age"]) == (
         64 * MIB,
         3,
@@ -274,9 +279,9 @@ def test_the_policy_of_the_measurements_is_compared_with_them() -> None:
 
 def test_a_heap_that_grows_is_shown_with_both_sizes() -> None:
     (one,) = forecast(ForecastRequest(heaps=[256 * MIB], initial_heap=32 * MIB)).comparisons  # type: ignore[attr-defined]
-    assert one.heap_text == "32 to 256"
-    assert one.heap_text in answer_of(one)
-    assert one.heap_text in {cell for row in totals_table([one]).rows for cell in row}
+    assert heap_text(one.policy) == "32 to 256"
+    assert "32 to 256" in answer_of(one)
+    assert "32 to 256" in {cell for row in totals_table([one]).rows for cell in row}
 
 
 @pytest.mark.parametrize(
@@ -314,9 +319,9 @@ def test_logs_that_lack_something_are_excluded_with_a_note_and_the_others_count(
         folder.mkdir(parents=True)
         (folder / LOG).write_text(text, encoding="utf-8")
     found = read_measured(tmp_path)
-    (application,) = found.applications
-    assert [len(run.iterations) for run in application.runs] == [2, 2]
-    assert [[stall.ns for stall in run.stalls] for run in application.runs] == [[], [4e6]]
+    (measured,) = found.applications
+    assert [len(run.iterations) for run in measured.runs] == [2, 2]
+    assert [[stall.ns for stall in run.stalls] for run in measured.runs] == [[], [4e6]]
     assert len(found.notes) == 3
     for number, note in zip((1, 2, 3), found.notes, strict=True):
         assert records[number]["invocation_id"] in note
