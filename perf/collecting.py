@@ -22,7 +22,7 @@ from regatta.host.ready.builds import build
 from regatta.host.values.experiment import Build
 from regatta.models.gc.costs import Observation, fit_costs
 from regatta.models.gc.heap_policy import policy_of
-from regatta.models.gc.heap_profile import HeapRuns, profile_heap, with_heap_profile
+from regatta.models.gc.heap_profile import profile_heap, with_heap_profile
 from regatta.models.gc.heap_vector import HeapVector, heap_vector
 from regatta.models.gc.lifetimes import Lifetimes
 from regatta.models.gc.prediction import predict_collections
@@ -131,7 +131,7 @@ def measure(place: Path, quick: bool) -> list[Row]:
         "--iterations",
         "4",
     ]
-    profiles, _ = profile_heap(HeapRuns(command, 8192, MIB, 1, runs=1, pairs=0, level=0.95))
+    profiles, _ = profile_heap(command, interval=8192, every=MIB, warmup=1, runs=1)
     vector = heap_vector(profiles, "db")
     return [
         *profiler_rows(jars["vm"], quick),

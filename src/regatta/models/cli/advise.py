@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.options import json_option, results_option
+from regatta.host.errors import SpecError
 from regatta.host.printable import printable
 
 if TYPE_CHECKING:
@@ -19,13 +20,6 @@ if TYPE_CHECKING:
 
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(%|ms|s|us|µs)?\s*")
 _MS = {"": 1.0, "ms": 1.0, "s": 1e3, "us": 1e-3, "µs": 1e-3}
-_LEVEL = click.option(
-    "--level",
-    type=click.FloatRange(0.5, 0.9999),
-    default=0.95,
-    show_default=True,
-    help="Level of all intervals.",
-)
 
 
 @click.group()
@@ -66,7 +60,13 @@ def advise() -> None:
     metavar="MIB",
     help="Minimum heap of APP.",
 )
-@_LEVEL
+@click.option(
+    "--level",
+    type=click.FloatRange(0.5, 0.9999),
+    default=0.95,
+    show_default=True,
+    help="Level of all intervals.",
+)
 @click.option(
     "--html",
     "page",
@@ -90,7 +90,8 @@ def heap(
 ) -> None:
     """Choose a collector and a heap size for APP from measurements at a few heap sizes.
 
-    APP is SUITE/NAME of an experiment, or a CSV file with the columns collector, heap_mib and seconds, one row per invocation.
+    APP is SUITE/NAME of an experiment, or a CSV file with the columns collector, heap_mib and seconds, one
+    row per invocation.
 
     Exit codes: 0 answered or refused with a reason · 2 wrong file, name or option · 3 unreadable experiment.
     """
@@ -155,8 +156,6 @@ def heap(
 
 
 def _check_profile(profile: Path | None, costs: str | None, on: str | None, latency: str | None) -> None:
-    from regatta.host.errors import SpecError
-
     if profile is None and on is not None:
         raise SpecError.of("--on", "a heap profile too", "none", "add `--profile FILE`")
     if profile is not None and costs is None:
@@ -189,7 +188,6 @@ def _predicted(
 def _measurements(
     app: str, experiment: str | None, results: Path, minheap_mib: float, runtime: str
 ) -> HeapMeasurements:
-    from regatta.host.errors import SpecError
     from regatta.models.gc.heap_measurements import heaps_of_answer, read_heap_csv
 
     if experiment is not None:
@@ -210,8 +208,6 @@ def _quantity(option: str, text: str, example: str) -> float:
     Raises:
         SpecError: the text is no positive quantity with the right unit.
     """
-    from regatta.host.errors import SpecError
-
     match = _QUANTITY.fullmatch(text)
     percent = example.endswith("%")
     if match and float(match[1]) > 0:

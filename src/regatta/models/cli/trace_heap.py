@@ -72,7 +72,7 @@ def trace_heap(
     The unit of work is an iteration of a program with Regatta's harness, or the whole run of any other program.
     """
     from regatta.models.cli.trace import check_writable
-    from regatta.models.gc.heap_profile import HeapRuns, profile_heap
+    from regatta.models.gc.heap_profile import profile_heap
     from regatta.models.gc.heap_vector import heap_vector, write_heap_vector
 
     if bool(benchmark_of_cell) == bool(command) or bool(benchmark_of_cell) != bool(experiment):
@@ -95,15 +95,9 @@ def trace_heap(
     output = Path(str(chosen["output"]))
     check_writable(output)
     keys = ("interval", "every", "warmup", "runs", "pairs", "level", "cell")
-    runs = HeapRuns(command, **{key: chosen[key] for key in keys})  # type: ignore[arg-type]
-    profiles, overhead = profile_heap(runs)
-    vector = heap_vector(
-        profiles,
-        str(chosen["name"]),
-        benchmark=str(chosen["benchmark"]),
-        warmup=runs.warmup,
-        level=runs.level,
-    )
+    profiles, overhead = profile_heap(command, **{key: chosen[key] for key in keys})  # type: ignore[arg-type]
+    about = {key: chosen[key] for key in ("benchmark", "warmup", "level")}
+    vector = heap_vector(profiles, str(chosen["name"]), **about)  # type: ignore[arg-type]
     write_heap_vector(vector, output)
     _show(vector, overhead, str(output))
 
@@ -126,20 +120,18 @@ def _show(vector: HeapVector, overhead: Value | None, path: str) -> None:
     ]
     for age in AGES_MIB:
         rate = rates.get(survival_at(age))
-        name = f"% of bytes dead before {age} MiB of age"
-        if rate is None:
-            rows.append(
-                (name, "n.d.", f"--every exceeds {age} MiB" if profile.every_bytes else "not counted")
-            )
-        else:
-            rows.append((name, *_cells(_dead(rate), ".1f")))
+        unknown = f"--every exceeds {age} MiB" if profile.every_bytes else "not counted"
+        cells = _cells(_dead(rate), ".1f") if rate else ("n.d.", unknown)
+        rows.append((f"% of bytes dead before {age} MiB of age", *cells))
     if overhead is not None:
-        rows.append(("time with the profiler, relative", f"{overhead.value:.2f}", _edges(overhead.low, overhead.high, ".2f", overhead.reason)))  # fmt: skip
+        ends = _edges(overhead.low, overhead.high, ".2f", overhead.reason)
+        rows.append(("time with the profiler, relative", f"{overhead.value:.2f}", ends))
     sampling = f"1 per {profile.sampling_interval} bytes" if profile.sampling_interval else "every object"
     checkpoints = sum(len(run.profile.checkpoints) for run in vector.runs)
     runs = counted(len(vector.runs), "run")
     title = f"{path}: {vector.name}, {runs}, {sampling}, {checkpoints} checkpoints"
-    show_table(plain_console(), title, ("", "value", f"{100 * vector.level:g} % CI"), rows, left=("", f"{100 * vector.level:g} % CI"))  # fmt: skip
+    interval = f"{100 * vector.level:g} % CI"
+    show_table(plain_console(), title, ("", "value", interval), rows, left=("", interval))
     missing = dict.fromkeys(name for run in vector.runs for name in run.profile.missing)
     if missing:
         click.echo(f"missing: {', '.join(missing)}", err=True)
@@ -149,8 +141,10 @@ def _dead(rate: Interval) -> Interval:
     """Return the percentage that is not reachable; it cannot be below 0."""
     from dataclasses import replace
 
-    edges = {"point": rate.point, "low": rate.high, "high": rate.low}
-    return replace(rate, **{edge: 100 * max(1 - value, 0.0) if math.isfinite(value) else value for edge, value in edges.items()})  # type: ignore[arg-type]  # fmt: skip
+    def percent(share: float) -> float:
+        return 100 * max(1 - share, 0.0) if math.isfinite(share) else share
+
+    return replace(rate, point=percent(rate.point), low=percent(rate.high), high=percent(rate.low))
 
 
 def _cells(value: Interval, form: str) -> tuple[str, str]:

@@ -1,1 +1,1 @@
-"""Garbage collection: costs of collectors, demands of applications, predictions from both (HBench:JGC), and advice on heap sizes."""
+"""Garbage collection: costs, demands and predictions (HBench:JGC), and advice on heap sizes."""

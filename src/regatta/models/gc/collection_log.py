@@ -1,6 +1,7 @@
 """Read the single collections and the allocation stalls of a JVM from its log, of releases 11 to 25.
 
-`-Xlog:gc*:file=FILE:uptimenanos,tags` writes all that is read here. Other decorations are fine if one of them is a time.
+`-Xlog:gc*:file=FILE:uptimenanos,tags` writes all that is read here. Other decorations are fine if one of them
+is a time.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ _DATE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,]\d{3}[+-]\d{4}$")
 _MOST_BYTES = 128 << 20
 #: more digits than a number of 64 bits
 _TOO_LONG = re.compile(r"\d{21}")
-#: A thread can be delayed between the time in its line and the line. The clock of a new JVM, or one that was set, goes back more.
+#: A thread can be delayed between the time in its line and the line. The clock of a new JVM, or one that was
+#: set, goes back more.
 _LATE_NS = 1e9
 #: of ZGC since release 21, with the generation: `Y: `
 _PAUSE = re.compile(r"^(?:\w: )?Pause (?P<name>.*?) ?(?P<ms>\d+[.,]\d+)ms$")
@@ -49,7 +51,6 @@ _CYCLE_OF_Z = re.compile(
 )
 _SPACE = re.compile(r"^(?P<name>DefNew|PSYoungGen|Tenured|ParOldGen|TenuredGen): (?P<rest>\d+K.*)")
 _SPACE_SIZES = re.compile(r"^(\d+)K\((\d+)K\)->(\d+)K\((\d+)K\)")
-_EDEN = re.compile(r"Eden: (\d+)K\((\d+)K\)->")
 _REGIONS = re.compile(r"^(Eden|Survivor|Old|Humongous) regions: (\d+)->(\d+)")
 _DURATION = re.compile(r" (\d+[.,]\d+)ms$")
 #: of Shenandoah, if its pacing is on
@@ -78,7 +79,7 @@ class Space:
 
 @dataclass(frozen=True)
 class Stall:
-    """A wait of one thread for memory that a concurrent collector has not freed yet. It is no pause: other threads can run."""
+    """A wait of one thread for memory that a concurrent collector has not freed yet. Others can run."""
 
     #: `allocation`; `relocation` of an object that the thread needs and cannot copy itself
     kind: str
@@ -129,9 +130,11 @@ class CollectionLog:
     stalls: Sequence[Stall] = ()
     #: why `stalls` is incomplete; "" if it is complete
     stalls_missing: str = ""
-    #: sum of the delays of Shenandoah's pacing over all threads, ns; NaN if the log does not tell it, and for other collectors
+    #: sum of the delays of Shenandoah's pacing over all threads, ns; NaN if the log does not tell it, and for
+    #: other collectors
     paced_ns: float = math.nan
-    #: Whether the log begins with the JVM. If not, the number and the sum of its collections and stalls are undefined.
+    #: Whether the log begins with the JVM. If not, the number and the sum of its collections and stalls are
+    #: undefined.
     is_whole: bool = True
     #: what the log lacks, and the option that adds it
     notes: Sequence[str] = ()
@@ -153,7 +156,6 @@ class _Open:
     before: int | None = None
     after: int | None = None
     spaces: dict[str, Space] = field(default_factory=dict)
-    eden: int = 0
     regions: dict[str, tuple[int, int]] = field(default_factory=dict)
     stopped: bool = False
 
@@ -206,13 +208,13 @@ def parse_collection_log(text: str, where: str) -> CollectionLog:
                 stalls.append(Stall(stall["kind"].lower(), stall["thread"], at - duration, at))
             continue
         if parts["id"] is None:
-            using = _of(_USING.match(parts["text"]))
+            using = _USING.match(parts["text"])
             if using and parts["text"].startswith("Using "):
                 if is_started:
                     got = "the start of a second one"
                     raise RegattaError(f"{where}:{number}", "the log of one JVM", got, _ONE)
                 is_started = True
-            collector = using or collector
+            collector = (using[1] or using[2]) if using else collector
             size = _HEAP.match(parts["text"])
             heap = _bytes(size[1], size[2]) if size else heap
             regions = _REGION_SIZE.match(parts["text"])
@@ -277,7 +279,7 @@ class _Clock:
 
 
 def _clock_of(decorations: str, where: str, line: str) -> _Clock:
-    """Choose the finest clock; of equal ones the last, because the JVM writes the uptime after the other clocks."""
+    """Choose the finest clock; of equal ones the last, because the JVM writes the uptime last."""
     clocks = []
     for place, text in enumerate(_DECORATION.findall(decorations)):
         parts = _CLOCK.match(text)
@@ -313,7 +315,8 @@ def _duration(text: str) -> float:
 def _notes(collections: Sequence[Collection], first: int, clock: _Clock, missing: str) -> Iterable[str]:
     if first > 0:
         yield (
-            f"the log begins at collection {first}, not 0: totals are undefined; log from the start of the JVM, with filecount=0"
+            f"the log begins at collection {first}, not 0: totals are undefined; "
+            "log from the start of the JVM, with filecount=0"
         )
     lacking = sum(math.isnan(each.concurrent_ns) for each in collections)
     if lacking:
@@ -342,10 +345,6 @@ def _other(where: str, line: str) -> RegattaError:
 
 def _cut(where: str, got: str) -> RegattaError:
     return RegattaError(where, "a whole log", got, "run the JVM to its end, and copy the file after that")
-
-
-def _of(found: re.Match[str] | None) -> str:
-    return next((each for each in found.groups() if each), "") if found else ""
 
 
 def _bytes(number: str, unit: str) -> int:
@@ -384,8 +383,6 @@ def _take(into: _Open, text: str, at: float, duration: float) -> None:
         if sizes:
             before, _, after, capacity = (int(each) << 10 for each in sizes.groups())
             into.spaces[space["name"]] = Space(before, after, capacity)
-        eden = _EDEN.search(space["rest"])
-        into.eden = int(eden[2]) << 10 if eden else into.eden
     elif change and (cycle or pause or text.startswith("Concurrent cleanup")):
         before, after = _bytes(change[1], change[2]), _bytes(change[3], change[4])
         into.before = before if into.before is None else max(into.before, before)
@@ -396,7 +393,7 @@ def _take(into: _Open, text: str, at: float, duration: float) -> None:
 
 
 def _cause(name: str) -> str:
-    """Return the last text in parentheses before the heap: `Young (Normal) (G1 Evacuation Pause) 6M->2M(128M)`."""
+    """Return the last text in parentheses before the heap: `Young (G1 Evacuation Pause) 6M->2M(128M)`."""
     found = _CAUSES.findall(_CHANGE.split(name)[0])
     return str(found[-1]) if found else ""
 

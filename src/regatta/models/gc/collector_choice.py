@@ -1,7 +1,7 @@
 """Choose between two collectors for a program that was measured with G1 only.
 
-The profile of one collector seldom decides between two others. The rule therefore uses only what was equal in nearly
-all other programs, and refuses in all other cases.
+The profile of one collector seldom decides between two others. The rule therefore uses only what was equal in
+nearly all other programs, and refuses in all other cases.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from regatta.stats.intervals import t_quantile
 
 #: G1 and the collectors of `OTHERS`, in the order of columns
 COLLECTORS = ("G1", "Parallel", "Serial", "Shenandoah", "Z", "Zgen")
-#: Run time with each collector / that with G1 at 2 x minheap, iterations 6 to 10; NaN if the program does not complete.
-#: From 22 programs of DaCapo Chopin on OpenJDK 21 with 32 hardware threads (github.com/dacapobench/dacapobench, commit 4e3de06,
-#: Apache License 2.0), rounded to 2 decimals.
+#: Run time with each collector / that with G1 at 2 x minheap, iterations 6 to 10; NaN if the program does not
+#: complete. From 22 programs of DaCapo Chopin on OpenJDK 21 with 32 hardware threads
+#: (github.com/dacapobench/dacapobench, commit 4e3de06, Apache License 2.0), rounded to 2 decimals.
 RATIOS: Mapping[str, tuple[float, ...]] = {
     "avrora": (1.00, 1.00, 0.99, 1.00, math.nan, math.nan),
     "batik": (1.00, 1.14, 1.40, 1.01, 1.09, 1.22),
@@ -73,13 +73,15 @@ def choose_collector(a: str, b: str, pause_share: float = math.nan, without: str
         without: a program whose ratios are not used, to predict it.
 
     Returns:
-        A decision only if 90 % of the other programs that differ by more than 10 % agree, and the prediction interval for a new program,
-        mean ± t · s · √(1 + 1/n) of the log ratios at 60 %, excludes 0; otherwise a refusal.
+        A decision only if 90 % of the other programs that differ by more than 10 % agree, and the prediction
+        interval for a new program, mean ± t · s · √(1 + 1/n) of the log ratios at 60 %, excludes 0; otherwise
+        a refusal.
 
     Raises:
         ValueError: a collector is unknown.
 
-    Source: prediction interval of one further value, Hahn and Meeker, "Statistical Intervals" (1991), section 4.7.
+    Source: prediction interval of one further value, Hahn and Meeker, "Statistical Intervals" (1991), section
+    4.7.
     """
     for name in (a, b):
         if name not in COLLECTORS:

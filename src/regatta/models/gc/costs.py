@@ -1,4 +1,4 @@
-"""The costs of a collector, from the microbenchmarks of suite `gc`: least squares with costs of at least 0."""
+"""The costs of a collector, from suite `gc`: least squares with costs of at least 0."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 from scipy.optimize import nnls
 
 from regatta.host.errors import RegattaError
-from regatta.models.gc.work import Floats, Knots, Work, features
+from regatta.models.gc.work import Knots, Work, features
+from regatta.stats.estimate import Floats
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,8 @@ class Costs:
 def fit_costs(invocations: Sequence[Sequence[Observation]], where: str) -> Costs:
     """Fit the costs to the observations of each invocation.
 
-    Each relative error has the same weight. No cost is below 0: without this bound, the costs of features that occur together
-    would compensate each other, and other mixtures would have absurd times.
+    Each relative error has the same weight. No cost is below 0: without this bound, the costs of features
+    that occur together would compensate each other, and other mixtures would have absurd times.
 
     Args:
         invocations: at least one; the same cases in each.

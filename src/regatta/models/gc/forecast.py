@@ -1,4 +1,4 @@
-"""What `regatta predict gc` answers: predicted collections of applications, with the measured ones beside them.
+"""What `regatta predict gc` answers: predicted and measured collections of applications.
 
 Compared in total (table 5-5 of the thesis) and one by one (figure 5-9), by JVM, collector and heap.
 """
@@ -69,7 +69,6 @@ class Comparison:
     rows: Sequence[Row]
     pairs: Sequence[Pair] = ()
     notes: Sequence[str] = ()
-    level: float = 0.95
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,8 @@ class ForecastRequest:
     #: bytes
     heaps: Sequence[int] = ()
     forced: bool = True
-    #: factors of all heap sizes, of the sizes of objects, and of the number of objects that a unit of work allocates
+    #: factors of all heap sizes, of the sizes of objects, and of the number of objects that a unit of work
+    #: allocates
     heap: float = 1.0
     objects: float = 1.0
     rate: float = 1.0
@@ -110,11 +110,13 @@ class ForecastRequest:
 def forecast_of(
     vectors: Sequence[HeapVector], measured: MeasuredCollections, asked: ForecastRequest
 ) -> GcForecast:
-    """Predict every application on every asked JVM, collector and heap. The costs of the answer are those of the asked JVMs.
+    """Predict every application on every asked JVM, collector and heap.
+
+    The costs of the answer are those of the asked JVMs.
 
     Raises:
-        SpecError: no costs of an asked collector or JVM, no heap size, sizes that a JVM does not have, or live objects that do not
-            fit.
+        SpecError: no costs of an asked collector or JVM, no heap size, sizes that a JVM does not have, or
+            live objects that do not fit.
     """
     vms = _vms(measured, asked)
     found, notes = [], list(measured.notes)
@@ -205,7 +207,8 @@ def compare(
 ) -> Comparison:
     """Return a prediction with the measured collections beside it, if there are some.
 
-    The mean over the counted iterations of an invocation is one value, so that intervals are over invocations.
+    The mean over the counted iterations of an invocation is one value, so that intervals are over
+    invocations.
     """
     runs = measured.runs if measured else ()
     rows = []
@@ -225,7 +228,7 @@ def compare(
         )
     pairs = _pairs(prediction.runs, runs, warmup)
     notes = (*prediction.notes, *_stall_notes(name, runs))
-    return Comparison(name, per, vm, prediction.policy, rows, pairs, notes, level)
+    return Comparison(name, per, vm, prediction.policy, rows, pairs, notes)
 
 
 def _stall_notes(name: str, runs: Sequence[Ran]) -> list[str]:
@@ -237,8 +240,8 @@ def _stall_notes(name: str, runs: Sequence[Ran]) -> list[str]:
         per_run = f"{len(stalls) / len(known):.3g} per invocation"
         total, longest = math.fsum(one.ns for one in stalls) / len(known), max(one.ns for one in stalls)
         notes.append(
-            f"{name}: allocation stalls, in no collection: {per_run}, {total / 1e6:.3g} ms over all threads, longest "
-            f"{longest / 1e6:.3g} ms"
+            f"{name}: allocation stalls, in no collection: {per_run}, "
+            f"{total / 1e6:.3g} ms over all threads, longest {longest / 1e6:.3g} ms"
         )
     notes += [
         f"{name}: allocation stalls: undefined ({reason})"
@@ -255,7 +258,8 @@ def _counted(run: Ran, warmup: int) -> Mapping[int, Sequence[Collection]]:
 def _measured(runs: Sequence[Ran], kind: str, warmup: int) -> tuple[list[float], list[float]]:
     """Return of each run the mean number of collections in an iteration, and their mean time in ns.
 
-    Of `CPU`: the number of collections that the program does not ask for, and their processor time, if it is known.
+    Of `CPU`: the number of collections that the program does not ask for, and their processor time, if it is
+    known.
     """
     counts, sums = [], []
     for run in runs:
@@ -283,7 +287,7 @@ def _kind(collection: Collection) -> str:
 
 
 def _pairs(predicted: Sequence[Sequence[Predicted]], runs: Sequence[Ran], warmup: int) -> list[Pair]:
-    """Match the collections of each kind in each iteration by their order: means over the profiled and the measured runs."""
+    """Match the collections of each kind in each iteration by their order: means over the runs."""
     measured = [
         [(number, _kind(one), _time(one)) for number, found in _counted(run, warmup).items() for one in found]
         for run in runs
@@ -300,7 +304,7 @@ def _pairs(predicted: Sequence[Sequence[Predicted]], runs: Sequence[Ran], warmup
 
 
 def _by_place(runs: Sequence[Sequence[tuple[int, str, float]]]) -> dict[tuple[int, str, int], list[float]]:
-    """Return iteration, kind and place among those of its kind -> the times in the runs that have such a collection."""
+    """Return iteration, kind and place among those of its kind -> the times in the runs that have it."""
     found: dict[tuple[int, str, int], list[float]] = {}
     for run in runs:
         seen: dict[tuple[int, str], int] = {}

@@ -23,15 +23,16 @@ from regatta.models.gc.heap_models import CollectionTimes, predicted_curve
 from regatta.stats.estimate import Floats, Interval
 from regatta.stats.intervals import geometric_mean
 
-#: Steps of permutations of curves, coprime with CURVES: curves of different collectors are independent of each other.
+#: Steps of permutations of curves, coprime with CURVES: curves of different collectors are independent of
+#: each other.
 _STEPS = (1, 1009, 1511, 2003, 2503, 3001, 3511, 907)
 #: heaps of the table, as multiples of the recommended heap
 _AROUND = (0.75, 1.0, 1.5, 2.0)
 _MIB = float(1 << 20)
 #: Larger heaps than this multiple of the largest measured one are not recommended.
 _SUPPORTED = 2.0
-#: Heaps at which two models of a collector are compared: this many up to this multiple of the largest measured heap, or up to the
-#: recommended heap.
+#: Heaps at which two models of a collector are compared: this many up to this multiple of the largest
+#: measured heap, or up to the recommended heap.
 _COMPARED, _BEYOND = 40, 1.5
 #: why stalls are unknown, and what to do
 UNKNOWN_STALLS = (
@@ -41,7 +42,7 @@ UNKNOWN_STALLS = (
 
 @dataclass(frozen=True)
 class HeapRow:
-    """A row of the table of heap sizes. `invocations`: measured at this heap. `second`: of the model that is not used."""
+    """A heap size. `invocations`: measured at this heap. `second`: of the model that is not used."""
 
     collector: str
     prediction: HeapPrediction
@@ -51,16 +52,17 @@ class HeapRow:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """The heap at which two models of a collector have disjoint intervals and differ most. `used`: of the model in use."""
+    """The heap at which two models of a collector have disjoint intervals and differ most."""
 
     collector: str
+    #: of the model in use
     used: HeapPrediction
     second: HeapPrediction
 
 
 @dataclass(frozen=True)
 class NextMeasurement:
-    """The measurement that is expected to shrink the interval of the answer most, or that decides between two models."""
+    """The measurement that shrinks the interval of the answer most, or that decides between two models."""
 
     collector: str
     heap: NextHeap
@@ -94,8 +96,8 @@ class OverheadAdvice:
 class WaitRow:
     """How long a thread waits for the collector at a measured heap, in milliseconds.
 
-    `wait`: geometric mean over invocations of the larger of the percentile of the pauses and the longest allocation stall.
-    `stall_ms`: mean over invocations of the longest stall; NaN if unknown.
+    `wait`: geometric mean over invocations of the larger of the percentile of the pauses and the longest
+    allocation stall. `stall_ms`: mean over invocations of the longest stall; NaN if unknown.
     """
 
     collector: str
@@ -109,8 +111,9 @@ class WaitRow:
 
 @dataclass(frozen=True)
 class LatencyAdvice:
-    """The measured collector and heap with waits below a limit: the least heap, then the least time; None if no one is known."""
+    """The measured collector and heap with waits below a limit: the least heap, then the least time."""
 
+    #: None if no one is known
     chosen: WaitRow | None
     limit_ms: float
     refusals: tuple[str, ...]
@@ -131,14 +134,14 @@ def advise_overhead(
     Args:
         curves: collector -> its curve; one or more.
         target: permitted overhead as a share, > 0: 0.05 is 5 %.
-        level: of the intervals, between 0 and 1.
         second: collector -> another model of it, to compare.
-        unmeasured: collector -> its predicted collections. It is never chosen. Without collections, it is supposed to need the
-            least asymptote of the others.
+        unmeasured: collector -> its predicted collections. It is never chosen. Without collections, it is
+            supposed to need the least asymptote of the others.
 
     Returns:
-        The collector with the least heap. The heap is never below what the measurements support; if the target would permit a
-        smaller one, `refusals` says so. It is infinite if it would be above 2 x the largest measured one. Its interval is that of the heap that the target needs.
+        The collector with the least heap. The heap is never below what the measurements support; if the
+        target would permit a smaller one, `refusals` says so. It is infinite if it would be above 2 x the
+        largest measured one. Its interval is that of the heap that the target needs.
 
     Raises:
         ValueError: no curve, or a value that is not in its range.
@@ -199,11 +202,11 @@ def advise_latency(
     Waits are never extrapolated to other heaps or collectors: a few long pauses decide their percentile.
 
     Args:
-        points: collector -> measurements; only those with `pauses_ms` count, which include stalls as in `HeapMeasurements`.
-        limit_ms: limit in milliseconds, > 0.
-        level: of the intervals over invocations, between 0 and 1.
-        stalls_ms: collector and heap in bytes -> mean longest stall, NaN if unknown; None or without an entry: no stalls. A
-            cell with unknown stalls is never chosen.
+        points: collector -> measurements; only those with `pauses_ms` count, which include stalls as in
+            `HeapMeasurements`.
+        level: of the intervals over invocations.
+        stalls_ms: collector and heap in bytes -> mean longest stall, NaN if unknown; None or without an
+            entry: no stalls. A cell with unknown stalls is never chosen.
 
     Returns:
         The least heap, and then the least time, among cells whose whole interval is at most the limit.
@@ -350,9 +353,10 @@ def _next(
     level: float,
     second: Mapping[str, HeapCurve],
 ) -> NextMeasurement:
-    """Return the next measurement: where models disagree most; else of the collector whose answer is the least certain.
+    """Return the next measurement: where models disagree most; else of the least certain collector.
 
-    If the choice is not open, only the chosen collector counts. If no heap is known to meet the target, it is a larger one.
+    If the choice is not open, only the chosen collector counts. If no heap is known to meet the target, it is
+    a larger one.
     """
     names = list(curves) if certainty < level else [chosen]
     found = [
@@ -373,7 +377,7 @@ def _next(
 def _disjoint(
     collector: str, used: HeapCurve, second: HeapCurve, needed_bytes: float, level: float
 ) -> list[Disagreement]:
-    """Return the heaps that are new, supported by the measurements, and at which the intervals of two models are disjoint."""
+    """Return new heaps, supported by the measurements, at which the intervals of two models are disjoint."""
     found = []
     top = max(_BEYOND * used.largest_measured, needed_bytes if math.isfinite(needed_bytes) else 0.0)
     for heap in np.geomspace(0.5 * used.least_measured, top, _COMPARED).tolist():
@@ -454,7 +458,7 @@ def _wait_row(name: str, point: HeapPoint, stall_ms: float, limit_ms: float, lev
 
 
 def _next_waits(rows: Sequence[WaitRow], chosen: WaitRow | None) -> tuple[str, float] | None:
-    """Return the smallest open cell below the chosen heap; else the middle between the chosen heap and one that fails."""
+    """Return the smallest open cell below the chosen heap; else the middle between it and one that fails."""
     below = [row for row in rows if chosen is None or row.heap_bytes < chosen.heap_bytes]
     undecided = [row for row in below if row.meets == "open"]
     if undecided:

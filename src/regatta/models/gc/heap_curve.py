@@ -6,18 +6,23 @@ The model of the time at heap `h` is
 
 - `a` is the asymptote: the time without the cost of a small heap.
 - `e` is the overhead at `h0`, the smallest measured heap, as a share of `a`.
-- `live` is the live data that count for collections. It is below the minimum heap, which holds the peak of the live data.
-- `p` is the power. With a constant cost per collection it is 1, because the number of collections is allocation / (h - live).
-  It is larger if a larger heap also makes each collection cheaper: more objects die before it, and marking starts less often.
+- `live` is the live data that count for collections. It is below the minimum heap, which holds the peak of
+  the live data.
+- `p` is the power. With a constant cost per collection it is 1, because the number of collections is
+  allocation / (h - live). It is larger if a larger heap also makes each collection cheaper: more objects die
+  before it, and marking starts less often.
 
-Few heaps do not determine four parameters. `live` and `p` therefore have prior distributions, `HEAP_PRIORS`. All results are quantiles of the posterior distribution, so their intervals include what the data do not determine.
+Few heaps do not determine four parameters. `live` and `p` therefore have prior distributions, `HEAP_PRIORS`.
+All results are quantiles of the posterior distribution, so their intervals include what the data do not
+determine.
 
-No program follows the curve exactly. The logarithm of the time at a heap therefore has a model error with the variance
+No program follows the curve exactly. The logarithm of the time at a heap therefore has a model error with the
+variance
 
     model_sd ** 2 + (overhead_sd * (t - a) / t) ** 2
 
-The second term is an error of the overhead, which is relative: without it, measurements at heaps with a large overhead would
-determine all other heaps too precisely.
+The second term is an error of the overhead, which is relative: without it, measurements at heaps with a large
+overhead would determine all other heaps too precisely.
 """
 
 from __future__ import annotations
@@ -38,12 +43,13 @@ from regatta.stats.estimate import Floats, Interval, check_level, undefined
 CURVES = 4000
 #: method of all intervals
 POSTERIOR = "posterior"
-#: Below this multiple of the minimum heap, the time depends on details that larger heaps do not show. In the published data, the
-#: overhead at 1 x divided by that at 2 x lies between 8 and 200.
+#: Below this multiple of the minimum heap, the time depends on details that larger heaps do not show. In the
+#: published data, the overhead at 1 x divided by that at 2 x lies between 8 and 200.
 TIGHT_FACTOR = 1.5
 #: A measured heap supports predictions down to this share of it.
 _NEAR = 0.9
-#: Prior of the variance of log times of one heap: 1 % with the weight of two invocations, because few invocations can agree by chance.
+#: Prior of the variance of log times of one heap: 1 % with the weight of two invocations, because few
+#: invocations can agree by chance.
 _PRIOR_SD, _PRIOR_DF = 0.01, 2
 #: Overheads between these limits, as shares of the asymptote, are considered.
 _LEAST_EXTRA, _MOST_EXTRA = 1e-4, 300.0
@@ -52,7 +58,8 @@ _COARSE, _FINE = 150, 41
 _FAR = 18.0
 #: irrational steps of scrambled sequences
 _GOLDEN, _SILVER = (math.sqrt(5) - 1) / 2, math.sqrt(2) - 1
-#: Candidates for the next heap lie between the least heap that can run and this multiple of the largest measured heap.
+#: Candidates for the next heap lie between the least heap that can run and this multiple of the largest
+#: measured heap.
 _CANDIDATES, _BEYOND = 40, 1.5
 
 
@@ -72,14 +79,16 @@ class HeapPriors:
     #: log of overhead / (time in pauses / rest of the time)
     pause_log_ratio: float = 0.3
     pause_log_sd: float = 1.0
-    #: model error of the mean time at a heap without overhead, and of the overhead at one heap, both on the log scale
+    #: model error of the mean time at a heap without overhead, and of the overhead at one heap, both on the
+    #: log scale
     model_sd: float = 0.008
     overhead_sd: float = 0.15
 
 
-#: From G1 on OpenJDK 21 at 1 to 10 x minheap, 22 programs of DaCapo Chopin (github.com/dacapobench/dacapobench, commit 4e3de06,
-#: Apache License 2.0), whose means are in `tests/reference/dacapo_heaps.csv`. `perf/run heap_advice` chooses these values, and
-#: predicts each program with values that are chosen without it.
+#: From G1 on OpenJDK 21 at 1 to 10 x minheap, 22 programs of DaCapo Chopin
+#: (github.com/dacapobench/dacapobench, commit 4e3de06, Apache License 2.0), whose means are in
+#: `tests/reference/dacapo_heaps.csv`. `perf/run heap_advice` chooses these values, and predicts each program
+#: with values that are chosen without it.
 HEAP_PRIORS = HeapPriors()
 
 
@@ -87,8 +96,9 @@ HEAP_PRIORS = HeapPriors()
 class HeapPoint:
     """Measurements of one collector at one heap size.
 
-    `seconds`: run time of each invocation, > 0. `pause_share`: share of the run time in pauses of the collector, from its log, in
-    [0, 1); NaN if unknown. `pauses_ms`: the pause percentile of each invocation in milliseconds; empty if unknown.
+    `seconds`: run time of each invocation, > 0. `pause_share`: share of the run time in pauses of the
+    collector, from its log, in [0, 1); NaN if unknown. `pauses_ms`: the pause percentile of each invocation
+    in milliseconds; empty if unknown.
     """
 
     heap_bytes: float
@@ -99,7 +109,7 @@ class HeapPoint:
 
 @dataclass(frozen=True)
 class HeapPrediction:
-    """The mean run time at one heap, in seconds. `time.reason`: why its numbers, if any, are not to be relied on."""
+    """The mean run time at one heap, in seconds. `time.reason`: why its numbers are not to be relied on."""
 
     heap_bytes: float
     time: Interval
@@ -118,13 +128,13 @@ class NextHeap:
 
 
 class Shape(Protocol):
-    """How the overhead of each curve depends on the heap. Arrays have shape (CURVES,), or are one number for all curves."""
+    """How the overhead of each curve depends on the heap. Arrays: shape (CURVES,), or one number for all."""
 
     def reach(self, heap_bytes: float) -> Floats:
         """Return the overhead at a heap / `HeapCurve.extra`; infinite where the live data do not fit."""
 
     def heaps_for(self, reach: Floats) -> Floats:
-        """Return the least heap in bytes, from which on the overhead / `HeapCurve.extra` is at most `reach` > 0."""
+        """Return the heap in bytes from which on the overhead / `HeapCurve.extra` is at most `reach` > 0."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +189,7 @@ class HeapCurve:
         return self.points[-1].heap_bytes
 
     def times_at(self, heap_bytes: float) -> Floats:
-        """Return the time of each curve at a heap, shape (CURVES,), in seconds; infinite where the live data do not fit."""
+        """Return the time of each curve in seconds, shape (CURVES,); infinite if the live data do not fit."""
         return self.asymptote * (1.0 + self.extra * self.shape.reach(heap_bytes))
 
     def predicted_times(self, heap_bytes: float) -> Floats:
@@ -193,25 +203,21 @@ class HeapCurve:
         return any(math.isclose(point.heap_bytes, heap_bytes) for point in self.points)
 
     def model_errors(self, times: Floats) -> Floats:
-        """Return the standard deviation of the logarithm of the model error where each curve has these times."""
+        """Return the standard deviation of the log of the model error where each curve has these times."""
         errors: Floats = np.hypot(self.model_sd, self.overhead_sd * (1.0 - self.asymptote / times))
         return errors
 
     def at(self, heap_bytes: float, level: float = 0.95) -> HeapPrediction:
         """Predict the mean run time at a heap.
 
-        Args:
-            heap_bytes: heap size, > 0.
-            level: of the interval, between 0 and 1.
-
         Returns:
-            The median of the curves and their central interval, with a reason below the minimum heap, where the time is NaN; of
-            a collector that was not measured; away from the only measured heap; and at the tight end: below 1.5 x minheap
-            without a measurement near, or below the least measured heap if the minimum heap is unknown. There the numbers are
-            given, but are those of other programs.
+            The median of the curves and their central interval, with a reason below the minimum heap, where
+            the time is NaN; of a collector that was not measured; away from the only measured heap; and at
+            the tight end: below 1.5 x minheap without a measurement near, or below the least measured heap if
+            the minimum heap is unknown. There the numbers are given, but are those of other programs.
 
         Raises:
-            ValueError: a value is not in its range.
+            ValueError: the heap is not above 0, or the level not between 0 and 1.
         """
         check_level(level)
         _check_positive("heap_bytes", heap_bytes)
@@ -226,7 +232,7 @@ class HeapCurve:
         return HeapPrediction(heap_bytes, time, self._measured(heap_bytes))
 
     def posterior(self, values: Floats, level: float, reason: str = "") -> Interval:
-        """Return the median and the central interval of one value per curve; infinite values are permitted."""
+        """Return the median and the central interval of one value per curve; values can be infinite."""
         ordered = np.sort(values)
         low, middle, high = (
             float(ordered[min(ordered.size - 1, max(0, round(p * ordered.size - 0.5)))])
@@ -252,14 +258,11 @@ class HeapCurve:
         return ""
 
     def heaps_for(self, seconds: ArrayLike) -> Floats:
-        """Return the heap at which each curve reaches a time.
-
-        Args:
-            seconds: the time, a number or shape (CURVES,), one per curve.
+        """Return the heap at which each curve reaches a time: a number, or one per curve.
 
         Returns:
-            Shape (CURVES,), bytes: the model, with its error, solved for the heap. At least the minimum heap; infinite where the
-            time is not above the asymptote.
+            Shape (CURVES,), bytes: the model, with its error, solved for the heap. At least the minimum heap;
+            infinite where the time is not above the asymptote.
         """
         wanted = np.maximum(np.asarray(seconds, dtype=float), self.asymptote)
         errors = self.model_errors(wanted) * scrambled_normals(CURVES, _SILVER)
@@ -268,7 +271,7 @@ class HeapCurve:
         return np.maximum(heaps, 0.0 if math.isnan(self.minheap_bytes) else self.minheap_bytes)
 
     def heap_for(self, seconds: ArrayLike, level: float = 0.95) -> Interval:
-        """Return the heap in bytes that a run time needs, with its interval; for the arguments see `heaps_for`."""
+        """Return the heap in bytes that a run time needs; for the arguments see `heaps_for`."""
         check_level(level)
         found = self.posterior(self.heaps_for(seconds), level)
         return replace(found, reason=self.why_refused(found.point))
@@ -277,15 +280,16 @@ class HeapCurve:
         """Return the heap whose measurement is expected to shrink the interval of an answer most.
 
         Args:
-            answers: shape (CURVES,), the answer of each curve, such as `heaps_for(seconds)`. Infinite ones are ignored.
+            answers: shape (CURVES,), the answer of each curve, such as `heaps_for(seconds)`. Infinite ones
+                are ignored.
 
         Returns:
-            The heap x, in bytes, with the largest correlation ρ of the answer and a time measured at x with the noise of this
-            curve. The standard deviation of the answer is then expected to shrink by 1 - √(1 - ρ²). Without finite answers, a
-            larger heap than the measured ones, and NaN.
+            The heap x, in bytes, with the largest correlation ρ of the answer and a time measured at x with
+            the noise of this curve. The standard deviation of the answer is then expected to shrink by 1 -
+            √(1 - ρ²). Without finite answers, a larger heap than the measured ones, and NaN.
 
-        Source: preposterior analysis for jointly normal quantities, Raiffa and Schlaifer, "Applied Statistical Decision Theory"
-        (1961), chapter 5.
+        Source: preposterior analysis for jointly normal quantities, Raiffa and Schlaifer, "Applied
+        Statistical Decision Theory" (1961), chapter 5.
         """
         given = np.asarray(answers, dtype=float)
         if given.shape != self.asymptote.shape:
@@ -329,13 +333,16 @@ def fit_curve(
         priors: of the live data, the power and the overhead.
 
     Returns:
-        The curve. The mean time at each heap has a standard error from the spread of its invocations, plus a model error.
+        The curve. The mean time at each heap has a standard error from the spread of its invocations, plus a
+        model error.
 
     Raises:
-        ValueError: no points, equal heaps, a heap below the minimum heap, or a value that is not in its range.
+        ValueError: no points, equal heaps, a heap below the minimum heap, or a value that is not in its
+            range.
 
-    Source: the likelihood is normal for logarithms of mean times; the asymptote is integrated analytically, the other parameters
-    on a grid: Gelman et al., "Bayesian Data Analysis" (3rd edition, 2013), sections 10.3 and 14.2.
+    Source: the likelihood is normal for logarithms of mean times; the asymptote is integrated analytically,
+    the other parameters on a grid: Gelman et al., "Bayesian Data Analysis" (3rd edition, 2013), sections 10.3
+    and 14.2.
     """
     ordered = checked_points(points, minheap_bytes)
     heaps = np.array([point.heap_bytes for point in ordered])
@@ -368,13 +375,14 @@ def curve_of_shapes(
     model_sd: float,
     overhead_sd: float = 0.0,
 ) -> HeapCurve:
-    """Fit the asymptote and the overhead of curves whose shapes are on a grid. For the source see `fit_curve`.
+    """Fit the asymptote and the overhead of curves with shapes on a grid. For the source see `fit_curve`.
 
     Args:
         points: as `checked_points` returns them.
         minheap_bytes: NaN if unknown.
         reach: shape (shapes, points), the `Shape.reach` of each shape at each heap.
-        prior: log of the overhead and log of the asymptote, each of shape (shapes, n) -> -2 log of the prior density.
+        prior: log of the overhead and log of the asymptote, each of shape (shapes, n) -> -2 log of the prior
+            density.
         shape_of: the shape of each curve, as an index of shape (CURVES,) -> the shape.
         model_sd, overhead_sd: as in `HeapCurve`.
     """
@@ -384,7 +392,7 @@ def curve_of_shapes(
     errors = np.array([_squared_error(values) for values in logs])
 
     def cost_of(log_extra: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return -2 log of the posterior density, and mean and variance of log a; shape of `log_extra`: (shapes, n)."""
+        """Return -2 log of the posterior density, and mean and variance of log a: shape (shapes, n)."""
         overhead = np.exp(log_extra)[:, :, None] * reach[:, None, :]
         variances = errors + model_sd**2 + np.square(overhead_sd * overhead / (1.0 + overhead))
         weights = 1.0 / variances
@@ -502,7 +510,8 @@ def _narrowed(grid: Floats, cost: Floats) -> Floats:
 def _resampled(weight: Floats) -> NDArray[np.int64]:
     """Return CURVES indices with frequencies proportional to their weights, in a fixed scrambled order.
 
-    Source: systematic resampling, Douc and Cappé, "Comparison of resampling schemes for particle filtering" (2005).
+    Source: systematic resampling, Douc and Cappé, "Comparison of resampling schemes for particle filtering"
+    (2005).
     """
     total = np.cumsum(weight)
     positions = (np.arange(CURVES) + 0.5) / CURVES * total[-1]
@@ -512,10 +521,10 @@ def _resampled(weight: Floats) -> NDArray[np.int64]:
 
 @cache
 def scrambled_normals(n: int, step: float = _GOLDEN) -> Floats:
-    """Return n standard normal values at equally likely positions, independent of their index and of other steps.
+    """Return n standard normal values, equally likely, independent of their index and of other steps.
 
-    Source: additive recurrence with an irrational step, Niederreiter, "Random Number Generation and Quasi-Monte Carlo
-    Methods" (1992), chapter 3.
+    Source: additive recurrence with an irrational step, Niederreiter, "Random Number Generation and
+    Quasi-Monte Carlo Methods" (1992), chapter 3.
     """
     normal = NormalDist()
     return np.array([normal.inv_cdf(((k + 0.5) * step) % 1.0) for k in range(n)])
@@ -524,8 +533,8 @@ def scrambled_normals(n: int, step: float = _GOLDEN) -> Floats:
 def _least_relative_error(times: Floats) -> float:
     """Return the prediction p with the least expected |p - t| / t: the median with weights 1 / t.
 
-    It is the median where the curves agree. At the tight end it is below it, because an excess has no bound but a shortfall is
-    at most 100 %.
+    It is the median where the curves agree. At the tight end it is below it, because an excess has no bound
+    but a shortfall is at most 100 %.
 
     Source: Gneiting, "Making and evaluating point forecasts", JASA 106 (2011), section 1.2: the (-1)-median.
     """

@@ -18,9 +18,10 @@ from regatta.models.gc.heap_curve import HeapCurve, HeapPoint, fit_curve
 from regatta.models.gc.heap_policy import can_stall
 
 _MIB = float(1 << 20)
-_NEEDED = ("collector", "heap_mib", "seconds")
-#: optional columns: minimum heap; time in pauses; 99th percentile of the pauses of an invocation, and its longest stall
-_MINHEAP, _PAUSED, _PAUSE, _STALL = "minheap_mib", "paused_seconds", "pause_p99_ms", "stall_max_ms"
+_NEEDED = ("heap_mib", "seconds")
+#: optional columns: time in pauses; 99th percentile of the pauses of an invocation; minimum heap; longest
+#: stall of an invocation
+_PAUSED, _PAUSE, _MINHEAP, _STALL = "paused_seconds", "pause_p99_ms", "minheap_mib", "stall_max_ms"
 _SHOWN = 5
 _NS_PER_S, _NS_PER_MS = 1e9, 1e6
 #: percentile of `gc_pause` that counts; with fewer than 100 pauses in an iteration, it is the longest
@@ -31,16 +32,17 @@ PERCENT, LONGEST = 99.0, 100.0
 class HeapMeasurements:
     """Measurements of one program.
 
-    `place`: with the heaps and the collector left out; only a benchmark in a CSV file. `points`: collector -> measurements, ascending
-    by heap. Their `pauses_ms` include stalls: of each invocation, the larger of the percentile of its pauses and its longest stall.
+    `place`: with the heaps and the collector left out; only a benchmark in a CSV file. `points`: collector ->
+    measurements, ascending by heap. Their `pauses_ms` include stalls: of each invocation, the larger of the
+    percentile of its pauses and its longest stall.
     """
 
     place: Place
     points: Mapping[str, tuple[HeapPoint, ...]]
     #: in bytes; NaN if unknown
     minheap_bytes: float = math.nan
-    #: collector and heap in bytes -> mean of the longest stalls of the invocations, ms: 0 without a stall, NaN if an invocation
-    #: may have stalled, but was not measured
+    #: collector and heap in bytes -> mean of the longest stalls of the invocations, ms: 0 without a stall,
+    #: NaN if an invocation may have stalled, but was not measured
     stalls_ms: Mapping[tuple[str, float], float] = field(default_factory=dict)
 
     def curves(self) -> dict[str, HeapCurve]:
@@ -76,24 +78,24 @@ def read_heap_csv(path: Path, minheap_mib: float = math.nan) -> HeapMeasurements
     """Read a CSV file with one row per invocation.
 
     Args:
-        path: columns `collector`, `heap_mib`, `seconds`; optional `minheap_mib` (equal in all rows), `paused_seconds` (sum of the
-            pauses), `pause_p99_ms` and `stall_max_ms` (the longest allocation stall; 0 without one). Other columns are ignored, and so are empty optional cells.
+        path: columns `collector`, `heap_mib`, `seconds`; optional `minheap_mib` (equal in all rows),
+            `paused_seconds` (sum of the pauses), `pause_p99_ms` and `stall_max_ms` (the longest allocation
+            stall; 0 without one). Other columns are ignored, and so are empty optional cells.
         minheap_mib: the minimum heap, instead of the one in the file; NaN if not given.
 
     Raises:
-        SpecError: all problems: a missing file or column, a value that is not a positive number, no row, different minimum heaps,
-            a heap below the minimum heap.
+        SpecError: all problems: a missing file or column, a value that is not a positive number, no row,
+            different minimum heaps, a heap below the minimum heap.
     """
     where = str(path)
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(csv_lines(file))
-            header = reader.fieldnames or []
-            missing = [name for name in _NEEDED if name not in header]
+            header, needed = reader.fieldnames or [], ("collector", *_NEEDED)
+            missing = [name for name in needed if name not in header]
             if missing:
-                raise SpecError.of(
-                    where, f"columns {', '.join(_NEEDED)}", f"no {', '.join(missing)}", "add them"
-                )
+                got = f"no {', '.join(missing)}"
+                raise SpecError.of(where, f"columns {', '.join(needed)}", got, "add them")
             rows = [(reader.line_num, row) for row in reader]
     except (OSError, ValueError, csv.Error) as error:
         raise SpecError.of(where, "a CSV file", str(error), "check the path") from error
@@ -101,56 +103,50 @@ def read_heap_csv(path: Path, minheap_mib: float = math.nan) -> HeapMeasurements
     cells: dict[str, dict[float, _Cell]] = defaultdict(lambda: defaultdict(_Cell))
     least: set[float] = set()
     for line, row in rows:
-
-        def number(name: str, needed: bool, row: Mapping[str, str | None] = row, line: int = line) -> float:
-            text = (row.get(name) or "").strip()
-            if not text and not needed:
-                return math.nan
-            try:
-                value = float(text)
-            except ValueError:
-                value = math.nan
-            zero_ok = name in (_PAUSED, _PAUSE, _STALL)
-            if not math.isfinite(value) or value < 0 or (value == 0 and not zero_ok):
-                problems.append(Problem(f"{where}:{line}:{name}", "a positive number", repr(text)))
-                return math.nan
-            return value
-
         collector = (row.get("collector") or "").strip()
         if not collector:
             problems.append(Problem(f"{where}:{line}:collector", "a name", "an empty cell"))
-        heap, seconds = number("heap_mib", True), number("seconds", True)
-        paused, pause, minheap = number(_PAUSED, False), number(_PAUSE, False), number(_MINHEAP, False)
-        stall = number(_STALL, False)
+        numbers: dict[str, float] = {}
+        for name in (*_NEEDED, _PAUSED, _PAUSE, _MINHEAP, _STALL):
+            text = (row.get(name) or "").strip()
+            if not text and name not in _NEEDED:
+                continue
+            numbers[name] = _number(text)
+            zero_ok = name in (_PAUSED, _PAUSE, _STALL)
+            if not numbers[name] >= 0 or (numbers[name] == 0 and not zero_ok):
+                problems.append(Problem(f"{where}:{line}:{name}", "a positive number", repr(text)))
         if problems:
             continue
-        cell = cells[collector][heap * _MIB]
-        cell.seconds.append(seconds)
-        if math.isfinite(paused):
-            cell.paused.append(paused)
-        if math.isfinite(pause):
-            cell.pauses_ms[line] = pause
-        if math.isfinite(stall):
-            cell.stalls_ms[line] = stall
-        if math.isfinite(minheap):
-            least.add(minheap)
+        cell = cells[collector][numbers["heap_mib"] * _MIB]
+        cell.seconds.append(numbers["seconds"])
+        if _PAUSED in numbers:
+            cell.paused.append(numbers[_PAUSED])
+        if _PAUSE in numbers:
+            cell.pauses_ms[line] = numbers[_PAUSE]
+        if _STALL in numbers:
+            cell.stalls_ms[line] = numbers[_STALL]
+        if _MINHEAP in numbers:
+            least.add(numbers[_MINHEAP])
     if not rows:
         problems.append(Problem(where, "one row per invocation", "no row"))
     if math.isfinite(minheap_mib):
         least = {minheap_mib}
     if len(least) > 1:
-        problems.append(
-            Problem(
-                f"{where}:{_MINHEAP}",
-                "one minimum heap",
-                f"{len(least)} different values",
-                "use one file per program",
-            )
-        )
+        got, fix = f"{len(least)} different values", "use one file per program"
+        problems.append(Problem(f"{where}:{_MINHEAP}", "one minimum heap", got, fix))
     if problems:
         raise SpecError(problems[:_SHOWN])
     place = Place("", "", path.stem, "", "", "", Heap())
     return _measurements(place, cells, next(iter(least), math.nan) * _MIB, where)
+
+
+def _number(text: str) -> float:
+    """Return a finite number; NaN for any other text."""
+    try:
+        value = float(text)
+    except ValueError:
+        return math.nan
+    return value if math.isfinite(value) else math.nan
 
 
 def heaps_of_answer(
@@ -165,11 +161,12 @@ def heaps_of_answer(
         runtime: which counts; "": the only one.
 
     Returns:
-        One point per collector and heap, with `elapsed` (or another metric in ns) of each invocation, and pauses and stalls if
-        measured.
+        One point per collector and heap, with `elapsed` (or another metric in ns) of each invocation, and
+        pauses and stalls if measured.
 
     Raises:
-        SpecError: no such benchmark; no heaps; several hosts, runtimes or modifiers, which the advice cannot mix.
+        SpecError: no such benchmark; no heaps; several hosts, runtimes or modifiers, which the advice cannot
+            mix.
     """
     names = sorted({cell.place.benchmark for cell in answer.cells})
     chosen = [name for name in names if name == benchmark] or [
@@ -177,12 +174,8 @@ def heaps_of_answer(
     ]
     where = f"{answer.experiment}: {benchmark}"
     if len(chosen) != 1:
-        raise SpecError.of(
-            where,
-            "one benchmark of the experiment",
-            f"{len(chosen)} that match",
-            f"choose one of {', '.join(names) or 'none'}",
-        )
+        got, fix = f"{len(chosen)} that match", f"choose one of {', '.join(names) or 'none'}"
+        raise SpecError.of(where, "one benchmark of the experiment", got, fix)
     found = [
         cell
         for cell in answer.cells
@@ -195,9 +188,8 @@ def heaps_of_answer(
         raise SpecError.of(where, expected, f"{len(others)} of them", fix)
     times = _time_cells(found)
     if not times:
-        raise SpecError.of(
-            where, "run times in nanoseconds", "none", "measure the benchmark first: `regatta run SPEC`"
-        )
+        fix = "measure the benchmark first: `regatta run SPEC`"
+        raise SpecError.of(where, "run times in nanoseconds", "none", fix)
     cells: dict[str, dict[float, _Cell]] = defaultdict(lambda: defaultdict(_Cell))
     for one in times:
         cell = cells[one.place.collector or "default"][float(one.place.heap.mib or 0) * _MIB]
@@ -229,7 +221,7 @@ def _by_invocation(cell: CellAnswer) -> dict[object, float]:
 
 
 def _time_cells(cells: Iterable[CellAnswer]) -> list[CellAnswer]:
-    """Return the cells of the first metric in nanoseconds that is not a metric of the collector; `elapsed` if it exists."""
+    """Return the cells of `elapsed`, or of the first metric in nanoseconds that is not of the collector."""
     timed = [
         cell
         for cell in cells
@@ -243,21 +235,17 @@ def _time_cells(cells: Iterable[CellAnswer]) -> list[CellAnswer]:
 def _measurements(
     place: Place, cells: Mapping[str, Mapping[float, _Cell]], minheap_bytes: float, where: str
 ) -> HeapMeasurements:
-    points = {
-        collector: tuple(cell.point(heap) for heap, cell in sorted(by_heap.items()) if cell.seconds)
-        for collector, by_heap in cells.items()
-    }
-    points = {collector: given for collector, given in points.items() if given}
+    points = {}
+    for collector, by_heap in cells.items():
+        given = tuple(cell.point(heap) for heap, cell in sorted(by_heap.items()) if cell.seconds)
+        if given:
+            points[collector] = given
     if not points:
         raise SpecError.of(where, "run times", "none", "measure the benchmark first")
     least = min(given[0].heap_bytes for given in points.values())
     if least < minheap_bytes * (1 - 1e-9):
-        raise SpecError.of(
-            where,
-            f"a minimum heap of at most {least / _MIB:g} MiB, the smallest measured heap",
-            f"{minheap_bytes / _MIB:g} MiB",
-            "correct the minimum heap",
-        )
+        expected = f"a minimum heap of at most {least / _MIB:g} MiB, the smallest measured heap"
+        raise SpecError.of(where, expected, f"{minheap_bytes / _MIB:g} MiB", "correct the minimum heap")
     stalls = {
         (collector, heap): cell.stall_ms(collector)
         for collector, by_heap in cells.items()

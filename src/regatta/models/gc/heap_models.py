@@ -1,10 +1,12 @@
-"""The model of the run time that advice uses for each collector: the curve, or the prediction of its collections.
+"""The model of the run time with each collector: the curve, or the prediction of its collections.
 
 The prediction is t(h) = a + s * G(h).
 
-- `G` is the predicted time of the collections in an iteration, `prediction.py`. Forced collections between iterations do not count.
+- `G` is the predicted time of the collections in an iteration, `prediction.py`. Forced collections between
+  iterations do not count.
 - `a` is the time without collections.
-- `s` is at least 0. It is near 1 if the prediction is right and if collections cost nothing but their own time.
+- `s` is at least 0. It is near 1 if the prediction is right and if collections cost nothing but their own
+  time.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ from regatta.stats.estimate import Floats, Interval
 CURVE, PREDICTION = "curve", "prediction"
 #: Each heap is left out once, and two parameters need two of the others.
 LEAST_HEAPS = 3
-#: Predictions lie between half of the least measured heap, or the minimum heap, and this multiple of the largest.
+#: Predictions lie between half of the least measured heap, or the minimum heap, and this multiple of the
+#: largest.
 _HEAPS, _BEYOND = 24, 4.0
 _LEAST_BYTES = float(2 << 20)
 #: Prior standard deviation of log s. That of log(predicted / measured) is 0.60 in the table of docs/gc.md.
@@ -54,8 +57,8 @@ _BRONZE = (math.sqrt(13) - 3) / 2
 class CollectionTimes:
     """The predicted time of collections per iteration over the heap.
 
-    `heaps`: bytes, ascending, without those into which the live objects do not fit. `seconds`: one per heap. Both empty if nothing
-    is predicted; `reason` says why.
+    `heaps`: bytes, ascending, without those into which the live objects do not fit. `seconds`: one per heap.
+    Both empty if nothing is predicted; `reason` says why.
     """
 
     heaps: Floats
@@ -63,7 +66,7 @@ class CollectionTimes:
     reason: str = ""
 
     def at(self, heap_bytes: float) -> float:
-        """Return the time at a heap, interpolated over its logarithm; infinite where the live objects do not fit."""
+        """Return the time at a heap, interpolated over its logarithm; infinite if live objects do not fit."""
         return float(np.interp(math.log(heap_bytes), np.log(self.heaps), self.seconds, left=math.inf))
 
 
@@ -94,16 +97,7 @@ def collection_times(
     forced: bool,
     lives: Sequence[Lifetimes] = (),
 ) -> CollectionTimes:
-    """Predict the collections at heap sizes.
-
-    Args:
-        vector: of the application.
-        collector: as in `policy_of`.
-        costs: kind of collection -> its costs.
-        heaps: bytes; ascending.
-        forced: as in `predict_collections`.
-        lives: as in `predict_collections`.
-    """
+    """Predict the collections at ascending heap sizes in bytes; see `predict_collections`."""
     fits, seconds, reason = [], [], "the live objects fit into none of the heaps"
     for heap in heaps:
         try:
@@ -165,7 +159,10 @@ def predicted_curve(asymptote: Floats, times: CollectionTimes, minheap_bytes: fl
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """The model of one collector. Errors are of each heap, left out once: root mean square of logarithms; NaN if undefined."""
+    """The model of one collector.
+
+    Errors are of each heap, left out once: root mean square of logarithms; NaN if undefined.
+    """
 
     collector: str
     #: `curve` or `prediction`
@@ -231,8 +228,7 @@ def predicted_times(
     """Predict the collections of a program with each collector that has costs, around the measured heaps.
 
     Args:
-        vector: of the program.
-        measured: its times.
+        vector, measured: of the program.
         costs: of collectors.
         runtime: JVM of the costs; "": that of the measurements, or the only one.
 
@@ -284,7 +280,7 @@ def _compared(
 
 
 def _left_out(points: Sequence[HeapPoint], fit: Callable[[Sequence[HeapPoint]], HeapCurve]) -> float:
-    """Return the root mean square of log(predicted / measured) over the heaps, each predicted from the others."""
+    """Return the root mean square of log(predicted / measured), each heap predicted from the others."""
     logs = []
     for at, point in enumerate(points):
         found = fit([*points[:at], *points[at + 1 :]]).at(point.heap_bytes)

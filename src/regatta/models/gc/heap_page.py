@@ -157,8 +157,8 @@ def latency_table(advice: LatencyAdvice, level: float) -> Table:
 def heap_sections(name: str, table: Table, models: HeapModels, level: float = 0.95) -> list[Section]:
     """Return the curves of each collector, the table of heaps and that of models."""
     words = (
-        f"Predicted mean time of each collector over the heap, with {show_percent(level)} intervals; marks are measured means. "
-        "Curves end where the measurements support no prediction."
+        f"Predicted mean time of each collector over the heap, with {show_percent(level)} intervals; "
+        "marks are measured means. Curves end where the measurements support no prediction."
     ) + (" Dashed: second opinions." if models.second else "")
     looks = {
         collector: Look(f"@c{number % HUES}", _MARK_NAMES[number % len(_MARK_NAMES)], "solid")

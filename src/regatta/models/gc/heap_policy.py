@@ -1,8 +1,9 @@
 """Sizes of the generations of a heap, rules of promotion, and growth between `-Xms` and `-Xmx`, by collector.
 
-They hold for the flags of modifier `fixed-young`, or with `-Xmn` and `-XX:MaxTenuringThreshold` in the place of its values. Source:
-the files serialVMOperations.cpp, genArguments.cpp, defNewGeneration.cpp, psScavenge.cpp and g1YoungGenSizer.cpp of OpenJDK 17 to 25.
-Growth: tenuredGeneration.cpp (compute_new_size, expand_and_allocate) and defNewGeneration.cpp (compute_new_size).
+They hold for the flags of modifier `fixed-young`, or with `-Xmn` and `-XX:MaxTenuringThreshold` in the place
+of its values. Source: the files serialVMOperations.cpp, genArguments.cpp, defNewGeneration.cpp,
+psScavenge.cpp and g1YoungGenSizer.cpp of OpenJDK 17 to 25. Growth: tenuredGeneration.cpp (compute_new_size,
+expand_and_allocate) and defNewGeneration.cpp (compute_new_size).
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ NONE = "epsilon"
 _STALLING = re.compile(r"(?<![a-z])(?:gen)?(?:z(?:gc|gen)?|shen(?:andoah)?)(?![a-z])", re.IGNORECASE)
 COLLECTORS = ("serial", "parallel", "g1", *CONCURRENT, NONE)
 
-#: Part of the heap that is occupied when a cycle starts: of Shenandoah during its first cycles (ShenandoahInitFreeThreshold 70),
-#: of Z in its last warm-up cycle. Later, both look at the rate of allocation, which a clock of bytes does not have.
+#: Part of the heap that is occupied when a cycle starts: of Shenandoah during its first cycles
+#: (ShenandoahInitFreeThreshold 70), of Z in its last warm-up cycle. Later, both look at the rate of
+#: allocation, which a clock of bytes does not have.
 _START_AT = 0.3
 
 _KIB, _MIB = 1 << 10, 1 << 20
@@ -41,20 +43,24 @@ _GROWTH = {
     NONE: "it never collects",
 }
 _PACED = "it starts cycles by the rate of allocation per second"
-#: The first release of which a young collection that enlarges the old generation is not followed by a full one (JDK-8331557).
+#: The first release of which a young collection that enlarges the old generation is not followed by a full
+#: one (JDK-8331557).
 _NO_FULL_AFTER = 23
 DEFAULT_RELEASE = 21
 #: least `-Xmn` with which a JVM starts, and largest age of an object (markWord::max_age)
 _LEAST_YOUNG, _MOST_COPIES = _MIB, 15
-#: Parts of the old generation that should be free after a full collection (MinHeapFreeRatio, MaxHeapFreeRatio).
+#: Parts of the old generation that should be free after a full collection (MinHeapFreeRatio,
+#: MaxHeapFreeRatio).
 _LEAST_FREE, _MOST_FREE = 0.4, 0.7
-#: MinHeapDeltaBytes: smaller changes are not made, and the old generation grows by it when a promotion does not fit
+#: MinHeapDeltaBytes: smaller changes are not made, and the old generation grows by it when a promotion does
+#: not fit
 _STEP = 192 << 10
 #: Sizes of the old generation change by whole pages, bytes.
 _PAGE = 4096
 #: NewSizeThreadIncrease, for the main thread
 _PER_THREAD = 5320
-#: the part by which a heap shrinks that is too large for the second time; then 4 times as much each time (ShrinkHeapInSteps)
+#: the part by which a heap shrinks that is too large for the second time; then 4 times as much each time
+#: (ShrinkHeapInSteps)
 _FIRST_SHRINK, _MORE = 0.1, 4.0
 
 
@@ -112,14 +118,17 @@ def policy_of(
     Args:
         collector: one of `COLLECTORS`.
         heap: its size (`-Xmx`), bytes; at least 2 MiB.
-        young: size of the young generation with its survivor spaces (`-Xmn`), bytes. None: a third of the heap (`-XX:NewRatio=2`).
-        copies: after which an object is promoted (`-XX:MaxTenuringThreshold`), 0 to 15. None: that of `fixed-young`.
+        young: size of the young generation with its survivor spaces (`-Xmn`), bytes. None: a third of the
+            heap (`-XX:NewRatio=2`).
+        copies: after which an object is promoted (`-XX:MaxTenuringThreshold`), 0 to 15. None: that of
+            `fixed-young`.
         initial: size of the heap at the start (`-Xms`), bytes. None: `heap`.
         release: of the JVM, such as 21; only the growth depends on it.
 
     Raises:
-        SpecError: unknown collector, a heap that is too small for any JVM, a young generation that does not fit into the heap, one
-            of a collector that has none of a fixed size, or growth that depends on time.
+        SpecError: unknown collector, a heap that is too small for any JVM, a young generation that does not
+            fit into the heap, one of a collector that has none of a fixed size, or growth that depends on
+            time.
     """
     if collector not in COLLECTORS:
         raise SpecError.of("--collector", f"one of {', '.join(COLLECTORS)}", collector)
@@ -163,7 +172,7 @@ def policy_of(
 
 
 def serial_policy(young: int, old: int, copies: int, growth: Growth | None = None) -> Policy:
-    """Return the spaces of Serial in generations of given sizes, bytes. `young` is a multiple of `_SERIAL_UNIT`."""
+    """Return the spaces of Serial in generations of these bytes. `young` is a multiple of `_SERIAL_UNIT`."""
     survivor = max(_down(young // (_SURVIVOR_RATIO + 2), _SERIAL_UNIT), _SERIAL_UNIT)
     return Policy("serial", young + old, young - 2 * survivor, survivor, old, copies, _TARGET, growth)
 
@@ -178,12 +187,12 @@ def _check_growth(collector: str, initial: int, heap: int) -> None:
 
 
 def can_stall(collector: str) -> bool:
-    """Return whether threads of the program can wait for memory without a pause under a collector, by its name."""
+    """Return whether threads can wait for memory without a pause under a collector, by its name."""
     return _STALLING.search(collector) is not None
 
 
 def region_bytes(heap: int) -> int:
-    """Return the size of a region of G1: the power of two of at least 1 MiB that gives 2048 regions at most."""
+    """Return the size of a region of G1: the power of two from 1 MiB that gives 2048 regions at most."""
     wanted = max(heap // _TARGET_REGIONS, _MIB)
     return min(1 << (wanted.bit_length() - 1), 32 * _MIB)
 
@@ -218,7 +227,8 @@ def after_full(policy: Policy, used: float, before: int, shrink: float) -> tuple
     Args:
         policy: before.
         used: live bytes.
-        before: size of the old generation before the collection, and before the young one that led to it, bytes.
+        before: size of the old generation before the collection, and before the young one that led to it,
+            bytes.
         shrink: part of what is too large by which the heap shrinks, from 0 to 1.
     """
     growth = policy.growth

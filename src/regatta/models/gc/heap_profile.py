@@ -56,9 +56,11 @@ class Checkpoint:
     #: [upper bound of references to an object (from it, for `fan_out`), objects]
     fan_in: list[list[int]]
     fan_out: list[list[int]]
-    #: [checkpoint that saw the objects first, objects, bytes, references to them, far ones] of the reachable objects
+    #: [checkpoint that saw the objects first, objects, bytes, references to them, far ones] of the reachable
+    #: objects
     cohorts: list[list[int]]
-    #: objects that no collection has moved, and those of them that the walk reaches by a jump in memory; 0 where it did not look
+    #: objects that no collection has moved, and those of them that the walk reaches by a jump in memory; 0
+    #: where it did not look
     unmoved_objects: int
     jumps: int
     loaded_classes: int
@@ -125,13 +127,13 @@ class HeapProfile:
 
     @cached_property
     def jumps(self) -> float:
-        """Return the part of the objects that a collection which moves them first reaches by a jump in memory, 0 to 1."""
+        """Return the part of unmoved objects that a collection reaches by a jump in memory, 0 to 1."""
         unmoved = sum(at.unmoved_objects for at in self.checkpoints)
         return sum(at.jumps for at in self.checkpoints) / unmoved if unmoved else 0.0
 
     @property
     def hides_order(self) -> bool:
-        """Return whether there were new objects, but no jump between them: Z and Shenandoah do not show the order of objects."""
+        """Return whether there were new objects, but no jump between them, as with Z and Shenandoah."""
         return any(at.unmoved_objects for at in self.checkpoints) and self.jumps < _LEAST_JUMPS
 
     @property
@@ -169,7 +171,8 @@ def with_heap_profile(
         profile: file that the JVM writes when it ends.
         interval: mean bytes between sampled objects, 0 to 2^31 - 1; 0: every object.
         every: allocated bytes between checkpoints; 0: do not count reachable objects.
-        warmup: first iterations with a checkpoint only at their ends: the compiler then finishes as early as without the agent.
+        warmup: first iterations with a checkpoint only at their ends: the compiler then finishes as early as
+            without the agent.
     """
     option = f"heap,interval={interval},every={every},warmup={warmup},{profile}"
     return [command[0], f"-agentpath:{agent}={option}", *command[1:]]
@@ -257,12 +260,11 @@ def _check_checkpoint(profile: HeapProfile, index: int) -> None:
 
 
 def rates_per_iteration(profile: HeapProfile, warmup: int, level: float = 0.95) -> dict[str, Interval]:
-    """Return the allocated objects and bytes of an iteration after warm-up, and the reachable objects at its end.
+    """Return the allocated objects of an iteration after warm-up, and the reachable ones at its end.
 
     Args:
         profile: of one run. Without iterations, all of the run is one.
         warmup: iterations to leave out, from the first.
-        level: confidence, between 0 and 1.
 
     Returns:
         Means with Student's intervals over the iterations. They include the error of sampling.
@@ -274,7 +276,7 @@ def rates_per_iteration(profile: HeapProfile, warmup: int, level: float = 0.95) 
     each = [[at for window in one for at in profile.of_window(window)] for one in counted]
     ends = {at.window: at for at in profile.checkpoints if at.ends_window}
     last = [ends[one[-1]] for one in counted if one[-1] in ends and profile.every_bytes]
-    values = {
+    values: dict[str, Sequence[float]] = {
         "objects": [math.fsum(at.allocated_objects for at in one) for one in each],
         "bytes": [math.fsum(at.allocated_bytes for at in one) for one in each],
         "live_objects": [at.live_objects for at in last],
@@ -296,18 +298,18 @@ def _counted(profile: HeapProfile, warmup: int) -> Sequence[Sequence[int]]:
 def survival(profile: HeapProfile, age_bytes: float, warmup: int = 0, level: float = 0.95) -> Interval:
     """Return the fraction of allocated bytes that is still reachable at an age.
 
-    The age of an object is the number of bytes allocated since it was allocated. A cohort is allocated between two checkpoints, on
-    average in the middle. Its reachable bytes between later checkpoints are interpolated linearly, so ages below `every_bytes` are
-    poorly known. The cohorts of an iteration whose age the run does not reach are left out of its fraction.
+    The age of an object is the number of bytes allocated since it was allocated. A cohort is allocated
+    between two checkpoints, on average in the middle. Its reachable bytes between later checkpoints are
+    interpolated linearly, so ages below `every_bytes` are poorly known. The cohorts of an iteration whose age
+    the run does not reach are left out of its fraction.
 
     Args:
-        profile: of one run.
         age_bytes: at least 0.
         warmup: iterations to leave out, from the first.
-        level: confidence, between 0 and 1.
 
     Returns:
-        The mean of the fractions of the iterations, 0 to 1, with Student's interval. NaN with a reason if the run is too short.
+        The mean of the fractions of the iterations, 0 to 1, with Student's interval. NaN with a reason if the
+        run is too short.
 
     Raises:
         RegattaError: no iteration is left.
@@ -355,66 +357,59 @@ def _bytes_at_age(profile: HeapProfile, cohort: int, age_bytes: float) -> float 
 # ---- runs ----
 
 
-@dataclass(frozen=True)
-class HeapRuns:
-    """A command, and how it is profiled."""
-
-    command: Sequence[str]
-    #: mean bytes between sampled objects; 0: every object
-    interval: int
-    #: allocated bytes between checkpoints
-    every: int
-    warmup: int
-    #: runs with the profiler, at least 1
-    runs: int
-    #: runs without it, alternating with the first runs with it, of which there are then at least as many
-    pairs: int
-    level: float
-    #: of the experiment's cell that `command` is from
-    cell: PlannedCommand | None = None
-
-
-def profile_heap(runs: HeapRuns) -> tuple[Sequence[HeapProfile], Value | None]:
+def profile_heap(
+    command: Sequence[str],
+    *,
+    interval: int,
+    every: int,
+    warmup: int,
+    runs: int,
+    pairs: int = 0,
+    level: float = 0.95,
+    cell: PlannedCommand | None = None,
+) -> tuple[Sequence[HeapProfile], Value | None]:
     """Run a command with the profiler, the first runs alternating with runs without it if there are pairs.
 
+    Args:
+        command, interval, every, warmup: as in `with_heap_profile`.
+        runs: with the profiler, at least 1.
+        pairs: runs without it, alternating with the first runs with it, of which there are at least as many.
+        cell: of an experiment, that `command` is from.
+
     Returns:
-        The profiles, and the ratio of the times with and without the profiler. The time is that of the iterations after warm-up,
-        or of the whole run.
+        The profiles, and the ratio of the times with and without the profiler. The time is that of the
+        iterations after warm-up, or of the whole run.
 
     Raises:
         RegattaError: the command fails, or the JVM writes no profile.
     """
-    if runs.cell is not None:
-        runs.cell.check_files()
+    if cell is not None:
+        cell.check_files()
     agent = events_agent()
+    profiles: list[HeapProfile] = []
+
+    def run_ns(profiled: bool) -> float:
+        with tempfile.TemporaryDirectory() as folder:
+            file, results = Path(folder) / "heap.json", Path(folder) / "results.jsonl"
+            words = list(command)
+            if profiled:
+                words = with_heap_profile(words, agent, file, interval=interval, every=every, warmup=warmup)
+            if cell is None:
+                words = reporting_to(words, results)
+            else:
+                words = [*cell.words(Path(folder), results), *words]
+            run, _ = run_command(words, NoTracer(), Figures(1.0))
+            if profiled:
+                profiles.append(read_heap_profile(file))
+            return iteration_ns(results, warmup) or run.elapsed_ns
+
     with_ns: list[float] = []
     without_ns: list[float] = []
-    profiles: list[HeapProfile] = []
-    for number in range(max(runs.runs, runs.pairs)):
+    for number in range(max(runs, pairs)):
         # Alternate the order, so that drift affects both sides equally.
         for profiled in ((False, True), (True, False))[number % 2]:
             if profiled:
-                with_ns.append(_run(runs, agent, profiles))
-            elif number < runs.pairs:
-                without_ns.append(_run(runs, None, profiles))
-    overhead = ratio_of(with_ns[: runs.pairs], without_ns, runs.level) if runs.pairs else None
-    return profiles, overhead
-
-
-def _run(runs: HeapRuns, agent: Path | None, profiles: list[HeapProfile]) -> float:
-    """Run the command, with the profiler if there is an agent. Return its time in ns."""
-    with tempfile.TemporaryDirectory() as folder:
-        file, results = Path(folder) / "heap.json", Path(folder) / "results.jsonl"
-        command = runs.command
-        if agent is not None:
-            command = with_heap_profile(
-                command, agent, file, interval=runs.interval, every=runs.every, warmup=runs.warmup
-            )
-        if runs.cell is None:
-            command = reporting_to(command, results)
-        else:
-            command = [*runs.cell.words(Path(folder), results), *command]
-        run, _ = run_command(command, NoTracer(), Figures(1.0))
-        if agent is not None:
-            profiles.append(read_heap_profile(file))
-        return iteration_ns(results, runs.warmup) or run.elapsed_ns
+                with_ns.append(run_ns(True))
+            elif number < pairs:
+                without_ns.append(run_ns(False))
+    return profiles, ratio_of(with_ns[:pairs], without_ns, level) if pairs else None

@@ -1,4 +1,4 @@
-"""How an application uses the heap, per iteration: rates with their intervals, and the profiles they are from."""
+"""How an application uses the heap, per iteration: rates with their intervals, and their profiles."""
 
 from __future__ import annotations
 
@@ -14,12 +14,7 @@ from regatta.host.errors import SpecError
 from regatta.host.files import parse_json, read_bounded, write_output
 from regatta.host.foreign import foreign
 from regatta.host.values.from_json import value_from_json
-from regatta.models.gc.heap_profile import (
-    HeapProfile,
-    checked_profile,
-    rates_per_iteration,
-    survival,
-)
+from regatta.models.gc.heap_profile import HeapProfile, checked_profile, rates_per_iteration, survival
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval
 
@@ -46,7 +41,7 @@ class HeapRun:
 
     @cached_property
     def allocated(self) -> Sequence[tuple[float, float]]:
-        """Return objects and bytes of each bin of sizes that the counted iterations allocate, or the whole run."""
+        """Return objects and bytes of each bin of sizes that the counted iterations, or the run, allocate."""
         wanted = {f"iteration {number}" for number in self.counted}
         sums: dict[float, tuple[float, float]] = {}
         for at in self.profile.checkpoints:
@@ -72,18 +67,13 @@ class HeapVector:
 
 
 def heap_vector(
-    profiles: Sequence[HeapProfile],
-    name: str,
-    *,
-    benchmark: str = "",
-    warmup: int = 1,
-    level: float = 0.95,
+    profiles: Sequence[HeapProfile], name: str, *, benchmark: str = "", warmup: int = 1, level: float = 0.95
 ) -> HeapVector:
     """Return the vector of an application.
 
     Args:
-        profiles: of its runs, at least one. The rates are means over the runs; those of a single run, over its iterations.
-        name: of the application.
+        profiles: of its runs, at least one. The rates are means over the runs; those of a single run, over
+            its iterations.
         benchmark: `suite/name`, or "".
         warmup: iterations to leave out, from the first.
         level: confidence, between 0 and 1.
@@ -118,16 +108,13 @@ def survival_at(age_mib: int) -> str:
 
 def write_heap_vector(vector: HeapVector, path: Path) -> None:
     """Write the whole file or nothing."""
-    head = {
+    names = ("name", "per", "benchmark", "warmup", "level")
+    document = {
         "heap_vector": _VERSION,
-        "name": vector.name,
-        "per": vector.per,
-        "benchmark": vector.benchmark,
-        "warmup": vector.warmup,
-        "level": vector.level,
+        **{name: getattr(vector, name) for name in names},
+        "rates": {name: _written(rate) for name, rate in vector.rates.items()},
+        "profiles": [dataclasses.asdict(one.profile) for one in vector.runs],
     }
-    rates = {name: _written(rate) for name, rate in vector.rates.items()}
-    document = {**head, "rates": rates, "profiles": [dataclasses.asdict(one.profile) for one in vector.runs]}
     write_output(path, json.dumps(document) + "\n")
 
 
@@ -138,28 +125,23 @@ def read_heap_vector(path: Path) -> HeapVector:
         SpecError: no such file, or it has another shape.
     """
     with foreign(path, "a heap vector", _FIX):
-        return _read_heap_vector(path)
-
-
-def _read_heap_vector(path: Path) -> HeapVector:
-    try:
-        told = parse_json(read_bounded(path, _MOST_BYTES))
-    except OSError as error:
-        raise SpecError.of(str(path), "a heap vector", error.strerror or str(error), _FIX) from error
-    except ValueError as error:
-        raise SpecError.of(str(path), "JSON", str(error), _FIX) from error
-    if not isinstance(told, dict) or told.get("heap_vector") != _VERSION:
-        got = (
-            f"version {told['heap_vector']}"
-            if isinstance(told, dict) and "heap_vector" in told
-            else "another file"
+        try:
+            told = parse_json(read_bounded(path, _MOST_BYTES))
+        except OSError as error:
+            raise SpecError.of(str(path), "a heap vector", error.strerror or str(error), _FIX) from error
+        except ValueError as error:
+            raise SpecError.of(str(path), "JSON", str(error), _FIX) from error
+        found = told.get("heap_vector") if isinstance(told, dict) else None
+        if found != _VERSION:
+            got = f"version {found}" if isinstance(told, dict) and "heap_vector" in told else "another file"
+            raise SpecError.of(str(path), f"a heap vector of version {_VERSION}", got, _FIX)
+        head = value_from_json(_Head, {key: told.get(key) for key in _Head.__annotations__}, str(path))
+        if not head.profiles:
+            raise SpecError.of(f"{path}: profiles", "at least one", "none", _FIX)
+        profiles = [checked_profile(each) for each in head.profiles]
+        return heap_vector(
+            profiles, head.name, benchmark=head.benchmark, warmup=head.warmup, level=head.level
         )
-        raise SpecError.of(str(path), f"a heap vector of version {_VERSION}", got, _FIX)
-    head = value_from_json(_Head, {key: told.get(key) for key in _Head.__annotations__}, str(path))
-    if not head.profiles:
-        raise SpecError.of(f"{path}: profiles", "at least one", "none", _FIX)
-    profiles = [checked_profile(each) for each in head.profiles]
-    return heap_vector(profiles, head.name, benchmark=head.benchmark, warmup=head.warmup, level=head.level)
 
 
 @dataclass(frozen=True)

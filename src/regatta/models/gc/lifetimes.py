@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regatta.models.gc.heap_profile import HeapProfile
-from regatta.models.gc.work import Floats
+from regatta.stats.estimate import Floats
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,10 @@ NOTHING = Amount(0.0, 0.0)
 
 
 class Lifetimes:
-    """Live objects by birth and time. Both are positions in the allocation clock: bytes allocated since the start.
+    """Live objects by birth and time, both in bytes allocated since the start (the allocation clock).
 
-    Between two walks, the live objects of a birth interval change linearly. Objects of one interval are born evenly in it.
+    Between two walks, the live objects of a birth interval change linearly. Objects of one interval are born
+    evenly in it.
     """
 
     def __init__(self, profile: HeapProfile, factor: float = 1.0, rate: float = 1.0) -> None:
@@ -57,8 +58,9 @@ class Lifetimes:
         Args:
             profile: of the application.
             factor: of the size of every object: 0.8 for objects 20 % smaller. It also scales the clock.
-            rate: factor of the number of objects that a unit of work allocates: 1.5 for 50 % more. Each lives for as many units of
-                work as before, so that the clock, and the objects that are live at a time, have the same factor.
+            rate: factor of the number of objects that a unit of work allocates: 1.5 for 50 % more. Each lives
+                for as many units of work as before, so that the clock, and the objects that are live at a
+                time, have the same factor.
         """
         walks = profile.checkpoints
         #: shape (k,), the clock at each walk
@@ -66,7 +68,8 @@ class Lifetimes:
         count = len(walks)
         #: shape (k + 1,): allocated objects before each walk, beginning with 0
         self._objects = rate * np.cumsum([0.0, *(at.allocated_objects for at in walks)])
-        # live[k, c, i]: of all births up to and including interval c - 1, at walk k; i: the fields of an amount
+        # live[k, c, i]: of all births up to and including interval c - 1, at walk k; i: the fields of an
+        # amount
         live = np.zeros((count + 1, count + 1, 4))
         for place, each in enumerate(walks, 1):
             for cohort, *amount in each.cohorts:
@@ -89,7 +92,7 @@ class Lifetimes:
         return Amount(*np.maximum(found, 0.0).tolist())
 
     def _before(self, born: float, at: float) -> Floats:
-        """Return the fields of the amount that is live at a clock and born before another, which may be later."""
+        """Return the fields of the amount that is live at a clock and born before another, maybe later."""
         born = min(born, at)
         row = bisect_left(self._edges, at)
         row = min(max(row, 1), len(self._edges) - 1)
@@ -101,7 +104,8 @@ class Lifetimes:
         share = (born - self._edges[column - 1]) / wide if wide > 0.0 else 1.0
         found: Floats
         if column == row:
-            # The interval of births in which the clock stands: half of a walk's survivors are born in its first half.
+            # The interval of births in which the clock stands: half of a walk's survivors are born in its
+            # first half.
             older = self._old(row, column - 1, part)
             newest = self._until[row, column] - self._until[row, column - 1]
             found = older + share * newest

@@ -53,12 +53,13 @@ class Vm:
 
 @dataclass(frozen=True)
 class Ran:
-    """The collections of one invocation of an application: a list for each iteration that began with `System.gc()`."""
+    """The collections of one invocation, for each iteration that began with `System.gc()`."""
 
     invocation: str
     #: iteration, from 1 -> collections
     iterations: Mapping[int, Sequence[Collection]]
-    #: processor time of the collector in an iteration, without the `System.gc()` before it, ns; NaN if unknown
+    #: processor time of the collector in an iteration, without the `System.gc()` before it, ns; NaN if
+    #: unknown
     collector_cpu_ns: float = math.nan
     #: of the whole invocation; they are in no collection
     stalls: Sequence[Stall] = ()
@@ -205,7 +206,7 @@ def _nanoseconds(cell: PlannedCell, series: Series, value: float) -> float:
 
 
 def _costs(vm: Vm, kinds: Mapping[str, Mapping[int, Sequence[Observation]]]) -> dict[str, Costs]:
-    """Fit the costs to each round that has all cases of all kinds; if none has, to the first one with the most cases."""
+    """Fit the costs to each round with all cases of all kinds; else to the first one with the most cases."""
     most = {kind: max(map(len, rounds.values())) for kind, rounds in kinds.items()}
     whole = [
         {number for number, cases in rounds.items() if len(cases) == most[kind]}
@@ -223,8 +224,8 @@ def _costs(vm: Vm, kinds: Mapping[str, Mapping[int, Sequence[Observation]]]) -> 
 def iterations_of(collections: Sequence[Collection]) -> dict[int, list[Collection]]:
     """Return iteration -> its collections, in a run whose iterations from 1 on begin with `System.gc()`.
 
-    The Parallel collector of releases before 25 makes a young collection before a forced full one. Both are one here, as in the
-    costs of forced collections.
+    The Parallel collector of releases before 25 makes a young collection before a forced full one. Both are
+    one here, as in the costs of forced collections.
     """
     found: dict[int, list[Collection]] = defaultdict(list)
     iteration = 0

@@ -14,15 +14,16 @@ from regatta.models.gc.heap_policy import NONE, Policy
 from regatta.models.gc.heap_vector import HeapRun, HeapVector
 from regatta.models.gc.lifetimes import Amount, Lifetimes
 from regatta.models.gc.simulate import SimulatedCollection, simulate
-from regatta.models.gc.work import CPU, Floats, Sizes, Work
-from regatta.stats.estimate import Interval
+from regatta.models.gc.work import CPU, Sizes, Work
+from regatta.stats.estimate import Floats, Interval
 from regatta.stats.intervals import mean_interval
 from regatta.stats.mover import distances
 
 KINDS = (YOUNG, FULL, CYCLE)
 #: of all kinds together
 ALL = "all"
-#: classes and bytes of machine code that a JVM has while suite gc runs on releases 21 and 25: their cost is in the fixed part
+#: classes and bytes of machine code that a JVM has while suite gc runs on releases 21 and 25: their cost is
+#: in the fixed part
 _CLASSES_OF_SUITE, _CODE_OF_SUITE = 1500.0, 1.1 * 2**20
 
 
@@ -79,8 +80,6 @@ def predict_collections(
     """Predict the collections of the iterations after warm-up.
 
     Args:
-        vector: of the application.
-        policy: of the heap.
         costs: kind of collection -> its costs; a kind that occurs and has none is named in the notes.
         forced: whether each iteration after the first begins with `System.gc()` (modifier `full-collection`).
         level: of the intervals, over the invocations of the microbenchmarks and the profiled runs.
@@ -123,7 +122,7 @@ def _of_run(
     bounds = _bounds(run, lives, forced)
     counted = run.counted or [0]
     found = simulate(lives, policy, [start for number, start in bounds if number >= 1] if forced else [])
-    works = [_Contents(run, lives, each.policy).work_of(each) for each in found]
+    works = [_work_of(each, run, lives) for each in found]
     kinds = dict.fromkeys(each.kind for each in found)
     ns = np.full((rows, len(found)), math.nan)
     for kind in kinds:
@@ -182,8 +181,8 @@ def _interval(ns: Floats, level: float) -> Interval:
 def _bounds(run: HeapRun, lives: Lifetimes, forced: bool) -> Sequence[tuple[int, float]]:
     """Return the iterations and the clocks at which they start.
 
-    With `System.gc()`, an iteration is that of the measured log: from its call to the next one. What a program prepares for the
-    next iteration belongs to it. Without, it starts where the one before ends.
+    With `System.gc()`, an iteration is that of the measured log: from its call to the next one. What a
+    program prepares for the next iteration belongs to it. Without, it starts where the one before ends.
     """
     if forced:
         begins = run.profile.ends("before ").items()
@@ -197,48 +196,37 @@ def _iteration_of(found: SimulatedCollection, bounds: Sequence[tuple[int, float]
     return max(number for number, start in bounds if start < found.at or (start == found.at and found.forced))
 
 
-class _Contents:
-    """The objects that simulated collections find, by size."""
-
-    def __init__(self, run: HeapRun, lives: Lifetimes, policy: Policy) -> None:
-        self._walks, self._clock, self._policy = run.profile.checkpoints, lives.clock, policy
-        self._lives = lives
-        self._allocated = run.allocated
-        self._jumps = run.profile.jumps
-
-    def work_of(self, found: SimulatedCollection) -> Work:
-        """Return what a simulated collection has to do."""
-        walk = self._walks[int(np.abs(self._clock - found.at).argmin())]
-        # The objects that the JVM had before the program are in the fixed cost.
-        alive = found.live
-        if found.kind != YOUNG:
-            alive = alive - self._lives.live(0.0, float(self._clock[0]), found.at)
-        # Objects that no collection has moved lie between dead ones.
-        garbage = found.dead.bytes + found.dead_new.bytes
-        jumps = self._jumps * found.unmoved.objects
-        if found.kind == YOUNG:
-            return Work(
-                self._policy.heap,
-                moved=_of_mean_size(found.live - found.promoted),
-                promoted=_of_mean_size(found.promoted),
-                references=found.live.references,
-                far_moved={found.live.bytes + garbage: jumps},
-                old_bytes=found.old_bytes,
-            )
-        live = [(float(objects), float(size)) for _, objects, size in walk.live]
-        in_place = alive - found.promoted
+def _work_of(found: SimulatedCollection, run: HeapRun, lives: Lifetimes) -> Work:
+    """Return what a simulated collection has to do."""
+    # Objects that no collection has moved lie between dead ones.
+    garbage = found.dead.bytes + found.dead_new.bytes
+    jumps = run.profile.jumps * found.unmoved.objects
+    if found.kind == YOUNG:
         return Work(
-            self._policy.heap,
-            moved=_distribution(live, found.promoted),
-            live=_distribution(live, in_place),
-            dead=_distribution(self._allocated, found.dead),
-            dead_new=_distribution(self._allocated, found.dead_new),
-            references=alive.references,
-            far={alive.bytes: in_place.far},
-            far_moved={alive.bytes + garbage: jumps},
-            classes=walk.loaded_classes - _CLASSES_OF_SUITE,
-            code_bytes=walk.code_bytes - _CODE_OF_SUITE,
+            found.policy.heap,
+            moved=_of_mean_size(found.live - found.promoted),
+            promoted=_of_mean_size(found.promoted),
+            references=found.live.references,
+            far_moved={found.live.bytes + garbage: jumps},
+            old_bytes=found.old_bytes,
         )
+    walk = run.profile.checkpoints[int(np.abs(lives.clock - found.at).argmin())]
+    live = [(float(objects), float(size)) for _, objects, size in walk.live]
+    # The objects that the JVM had before the program are in the fixed cost.
+    alive = found.live - lives.live(0.0, float(lives.clock[0]), found.at)
+    in_place = alive - found.promoted
+    return Work(
+        found.policy.heap,
+        moved=_distribution(live, found.promoted),
+        live=_distribution(live, in_place),
+        dead=_distribution(run.allocated, found.dead),
+        dead_new=_distribution(run.allocated, found.dead_new),
+        references=alive.references,
+        far={alive.bytes: in_place.far},
+        far_moved={alive.bytes + garbage: jumps},
+        classes=walk.loaded_classes - _CLASSES_OF_SUITE,
+        code_bytes=walk.code_bytes - _CODE_OF_SUITE,
+    )
 
 
 def _of_mean_size(amount: Amount) -> Sizes:

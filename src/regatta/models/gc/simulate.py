@@ -1,7 +1,8 @@
 """Which collections a program causes in a heap of a given size, and what each of them finds.
 
-The state of the heap is a few positions in the allocation clock: everything older than `old_until` is in the old generation, and
-each survivor group is an interval of births. Therefore one collection costs a handful of look-ups, however large the heap is.
+The state of the heap is a few positions in the allocation clock: everything older than `old_until` is in the
+old generation, and each survivor group is an interval of births. Therefore one collection costs a handful of
+look-ups, however large the heap is.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from regatta.models.gc.lifetimes import NOTHING, Amount, Lifetimes
 
 #: A cycle does not follow another one before this part of the free heap is allocated.
 _LEAST_FREE = 0.1
-#: weight of the last value, and factor of the deviation, of the promotion that a collector expects (AdaptivePaddedAverage)
+#: weight of the last value, and factor of the deviation, of the promotion that a collector expects
+#: (AdaptivePaddedAverage)
 _WEIGHT, _PADDING = 0.25, 3.0
 
 
-#: Serial leaves garbage in place up to this part of the old generation (MarkSweepDeadRatio), except in each fourth full collection
-#: (MarkSweepAlwaysCompactCount): serialFullGC.cpp, class DeadSpacer.
+#: Serial leaves garbage in place up to this part of the old generation (MarkSweepDeadRatio), except in each
+#: fourth full collection (MarkSweepAlwaysCompactCount): serialFullGC.cpp, class DeadSpacer.
 _DEAD_WOOD, _ALWAYS_COMPACT = 0.05, 4
 
 
@@ -59,7 +61,8 @@ class _Heap:
     old_until: float = 0.0
     #: start of the eden's births
     eden_from: float = 0.0
-    #: starts of the births of the survivor groups with 1, 2, ... copies, youngest first; the last ends at `old_until`
+    #: starts of the births of the survivor groups with 1, 2, ... copies, youngest first; the last ends at
+    #: `old_until`
     groups: tuple[float, ...] = ()
     #: occupancy of the old generation with the dead objects in it
     old: Amount = NOTHING
@@ -83,8 +86,6 @@ def simulate(lives: Lifetimes, policy: Policy, forced: Sequence[float]) -> list[
     """Return the collections of a run, in order.
 
     Args:
-        lives: of the program.
-        policy: of the heap.
         forced: allocation clocks at which the program calls `System.gc()`, ascending.
 
     Raises:
@@ -115,7 +116,7 @@ class _Run:
                 self._young(due)
 
     def _due(self) -> float:
-        """Return the clock at which eden is full; of a concurrent collector, at which a cycle has to start."""
+        """Return the clock at which eden is full, or at which a concurrent collector has to start a cycle."""
         heap, policy = self._heap, self._policy
         room = float(policy.eden)
         if policy.collector == "g1":
@@ -178,7 +179,7 @@ class _Run:
             self._full(at, False, policy.old)
 
     def _threshold(self, kept: Sequence[Amount]) -> int:
-        """Return the copies after which objects are promoted, so that survivors fill a part of their space."""
+        """Return the copies after which objects are promoted: survivors fill a part of their space."""
         total, most = 0.0, self._policy.copies
         for copies, each in enumerate(kept, 1):
             total += each.bytes

@@ -88,9 +88,10 @@ def costs_table(costs: Costs, vm: Vm, kind: str) -> Table:
 
 
 def size_costs_table(costs: Costs, vm: Vm, kind: str) -> Table:
-    """Return the costs by the size of objects, as in table 5-4 of the thesis; each is a mean over invocations.
+    """Return the costs by object size, as in table 5-4 of the thesis; each is a mean over invocations.
 
-    A column is left out if no size of it costs anything, as that of objects that a kind of collection never meets.
+    A column is left out if no size of it costs anything, as that of objects that a kind of collection never
+    meets.
     """
     mean = dict(zip(costs.knots.names, costs.per.mean(axis=0).tolist(), strict=True))
     sizes = costs.knots.sizes
@@ -211,7 +212,8 @@ def answer_of(one: Comparison) -> str:
     if not rows:
         return f"{where}: no collections"
     parts = "; ".join(
-        f"{row.predicted_count:.3g} {_NAMES[row.kind]}, {_ms(row.predicted.point)} ms ({_ends(row.predicted)})"
+        f"{row.predicted_count:.3g} {_NAMES[row.kind]}, "
+        f"{_ms(row.predicted.point)} ms ({_ends(row.predicted)})"
         for row in rows
     )
     return f"{where}, per {one.per}: {parts}"

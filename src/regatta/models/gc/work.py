@@ -1,8 +1,8 @@
-"""What one collection has to do, as numbers that have a cost each: of any program, and of the microbenchmarks of suite `gc`.
+"""What a collection of a program or of a microbenchmark of suite `gc` does, as numbers that have a cost each.
 
-Source: thesis, section 5.2.1.2, T = C_fixed(h) + sum over s of C_live(s) N_live(s) + C_dead N_dead, with these additions. Objects
-that move have a cost apart from those that stay in place. A reference has a cost, and one that leads far away has another.
-C_dead depends on the size, as in table 5-4.
+Source: thesis, section 5.2.1.2, T = C_fixed(h) + sum over s of C_live(s) N_live(s) + C_dead N_dead, with
+these additions. Objects that move have a cost apart from those that stay in place. A reference has a cost,
+and one that leads far away has another. C_dead depends on the size, as in table 5-4.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class Work:
     dead_new: Sizes = field(default_factory=dict)
     #: references between live objects
     references: float = 0.0
-    #: bytes of the live objects -> references from objects in place to an object that is not close in memory: they miss caches
+    #: bytes of the live objects -> references from objects in place to an object that is not close in memory:
+    #: they miss caches
     far: Sizes = field(default_factory=dict)
     #: the same from moved objects
     far_moved: Sizes = field(default_factory=dict)
@@ -104,13 +105,9 @@ class Knots:
 def features(work: Work, knots: Knots) -> Floats:
     """Return the numbers that have a cost.
 
-    An object between two sizes counts as a part of an object of each, so that costs are lines between sizes. Beyond the largest
-    size, the line goes on. Far references cost less in fewer bytes than the smallest measured number, because the caches hold
-    more of them, and no more in more bytes than the largest.
-
-    Args:
-        work: of one collection.
-        knots: of the costs.
+    An object between two sizes counts as a part of an object of each, so that costs are lines between sizes.
+    Beyond the largest size, the line goes on. Far references cost less in fewer bytes than the smallest
+    measured number, because the caches hold more of them, and no more in more bytes than the largest.
 
     Returns:
         Shape (len(knots.names),).
@@ -150,11 +147,11 @@ def _spread(counts: Sizes, knots: Sequence[float], clamped: bool) -> Floats:
 def work_of_case(
     policy: Policy, metric: str, parameters: Mapping[str, Scalar]
 ) -> tuple[str, Work, str] | None:
-    """Return the kind of collection, its work and a label; None for other metrics, and for cases that no prediction needs.
+    """Return the kind of collection, its work and a label; None for cases that no prediction needs.
 
     Args:
-        policy: of the heap. The time of a collection of a concurrent collector is that of its concurrent phases; the processor time
-            of its threads is a kind of its own.
+        policy: of the heap. The time of a collection of a concurrent collector is that of its concurrent
+            phases; the processor time of its threads is a kind of its own.
         metric, parameters: of the measurement; benchmarks/java/README.md describes them.
     """
     concurrent = policy.collector in CONCURRENT
@@ -173,7 +170,8 @@ def work_of_case(
         )
         return YOUNG, work, label
     if moment not in _MOMENTS or shape == _SPARSE or (shape == _CLASSES and moment.startswith("dead")):
-        # Predictions have no unloaded classes. A sparse case has live and dead objects, of which one does not know the cost.
+        # Predictions have no unloaded classes. A sparse case has live and dead objects, of which one does not
+        # know the cost.
         return None
     kind = _MOMENTS[moment]
     is_live = kind in ("moved", "live")
@@ -194,9 +192,10 @@ def work_of_case(
 
 
 def _young(policy: Policy, own: Sizes, references: float, age: int, dirty: float, spread: float) -> Work:
-    """Survivors go to the survivor space, as far as they fit, and to the old generation after `policy.copies` copies.
+    """Survivors go to the survivor space, if they fit, and are promoted after `policy.copies` copies.
 
-    References are far in `spread` bytes, if any, until the first collection has copied the objects by the order of references.
+    References are far in `spread` bytes, if any, until the first collection has copied the objects by the
+    order of references.
     """
     bytes_of = sum(size * count for size, count in own.items())
     fits = min(policy.survivor / bytes_of, 1.0) if bytes_of else 1.0
