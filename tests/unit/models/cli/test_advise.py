@@ -61,6 +61,21 @@ def test_json_has_the_advice(measured: Path) -> None:
     assert found["advice"]["next"]["collector"] in ("serial", "parallel")
 
 
+def test_json_has_named_ends_of_each_prediction_and_wait(measured: Path) -> None:
+    overhead, latency = (
+        json.loads(run(measured, *limit, "--json").stdout)["advice"]
+        for limit in (("--target-overhead", "10"), ("--latency", "10ms"))
+    )
+    needed = ["heap_bytes", "low", "high", "level", "refused"]
+    assert list(overhead["heap"]) == needed
+    for one in (overhead["prediction"], overhead["rows"][0]["prediction"]):
+        assert list(one) == ["heap_bytes", "seconds", "low", "high", "level", "measured", "refused"]
+    assert overhead["overhead_low"] < overhead["overhead"] < overhead["overhead_high"]
+    row = latency["rows"][0]
+    assert row["low"] < row["wait_ms"] < row["high"]
+    assert row["invocations"] == 3
+
+
 def test_a_page_has_the_curves(measured: Path, tmp_path: Path) -> None:
     page = tmp_path / "pages" / "heap.html"
     done = run(measured, "--target-overhead", "10%", "--html", page)
