@@ -321,21 +321,14 @@ def _by_place(runs: Sequence[Sequence[tuple[int, str, float]]]) -> dict[tuple[in
 def as_document(found: GcForecast) -> dict[str, Any]:
     """Return the answer as JSON values; an unknown number is null."""
     costs = [
-        {
-            "host": vm.host,
-            "runtime": vm.runtime,
-            "collector": vm.collector,
-            "kind": kind,
-            "ns": {name: each.tolist() for name, each in costs.named().items()},
-        }
+        {**vars(vm), "kind": kind, "ns": {name: each.tolist() for name, each in costs.named().items()}}
         for vm, kinds in found.measured.costs.items()
         for kind, costs in kinds.items()
     ]
-    comparisons = [_document(one) for one in found.comparisons]
     return {
         "level": found.measured.level,
         "notes": list(found.notes),
-        "comparisons": comparisons,
+        "comparisons": [_document(one) for one in found.comparisons],
         "costs": costs,
     }
 
@@ -344,13 +337,11 @@ def _document(one: Comparison) -> dict[str, Any]:
     return {
         "application": one.application,
         "per": one.per,
-        "host": one.vm.host,
-        "runtime": one.vm.runtime,
-        "collector": one.vm.collector,
+        **vars(one.vm),
         "heap_bytes": one.policy.most_heap,
         "initial_heap_bytes": one.policy.heap,
         "young_bytes": one.policy.heap - one.policy.old,
         "promotion_age": one.policy.copies if one.policy.survivor else None,
         "rows": [plain(row) | {"error": plain(row.error)} for row in one.rows],
-        "collections": [plain(pair) for pair in one.pairs],
+        "collections": plain(one.pairs),
     }

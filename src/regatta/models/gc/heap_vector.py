@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from regatta.answers.kit.plain import finite
 from regatta.host.errors import SpecError
 from regatta.host.files import parse_json, read_bounded, write_output
 from regatta.host.foreign import foreign
@@ -157,6 +157,5 @@ class _Head:
 
 def _written(rate: Interval) -> dict[str, float | int | str | None]:
     """Return an interval as JSON, which has no NaN."""
-    edges = {"value": rate.point, "low": rate.low, "high": rate.high}
-    written = {key: edge if math.isfinite(edge) else None for key, edge in edges.items()}
-    return {**written, "n": rate.n, **({"reason": rate.reason} if rate.reason else {})}
+    ends = {"value": finite(rate.point), "low": finite(rate.low), "high": finite(rate.high)}
+    return {**ends, "n": rate.n, **({"reason": rate.reason} if rate.reason else {})}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import add
 
 import numpy as np
 
@@ -20,26 +22,19 @@ class Amount:
     references: float = 0.0
     far: float = 0.0
 
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.objects, self.bytes, self.references, self.far))
+
     def __add__(self, other: Amount) -> Amount:
-        return Amount(
-            self.objects + other.objects,
-            self.bytes + other.bytes,
-            self.references + other.references,
-            self.far + other.far,
-        )
+        return Amount(*map(add, self, other))
 
     def __sub__(self, other: Amount) -> Amount:
         """Return the difference, nowhere below 0: both are estimates."""
-        return Amount(
-            max(self.objects - other.objects, 0.0),
-            max(self.bytes - other.bytes, 0.0),
-            max(self.references - other.references, 0.0),
-            max(self.far - other.far, 0.0),
-        )
+        return Amount(*(max(own - others, 0.0) for own, others in zip(self, other, strict=True)))
 
     def times(self, factor: float) -> Amount:
         """Return a part or a multiple."""
-        return Amount(self.objects * factor, self.bytes * factor, self.references * factor, self.far * factor)
+        return Amount(*(each * factor for each in self))
 
 
 NOTHING = Amount(0.0, 0.0)
