@@ -12,7 +12,9 @@ from pathlib import Path
 from regatta.host.cache import file_sha256, remembered
 from regatta.host.contents import contents_sha256, listing
 from regatta.host.errors import HostError
-from regatta.host.values.experiment import Experiment, UserFile
+from regatta.host.ready.builds import generate_input
+from regatta.host.ready.sources import generator_files
+from regatta.host.values.experiment import Experiment, Input, UserFile
 from regatta.host.values.resolved import File
 
 #: the folder of the home that is searched first
@@ -27,28 +29,30 @@ def user_folders(experiment: Experiment, home: Path) -> list[Path]:
 
 
 def find_user_files(experiment: Experiment, home: Path) -> dict[str, dict[str, File]]:
-    """Find the user files of all benchmarks of an experiment.
+    """Find the user files of all benchmarks of an experiment, or make them.
 
     Returns:
         Benchmark label -> its name in the suite, or `name/companion` -> file or folder.
 
     Raises:
-        HostError: a file is missing or incomplete, or its contents differ from the suite.
+        HostError: a file is missing or incomplete, its contents differ from the suite, or its command fails.
     """
     folders = user_folders(experiment, home)
-    return {
-        benchmark.label: {
-            called: file
-            for name, wanted in benchmark.files.items()
-            for called, file in _found(f"file {name} of {benchmark.label}", name, wanted, folders)
-        }
-        for benchmark in experiment.benchmarks
-        if benchmark.files
-    }
+    found: dict[str, dict[str, File]] = {}
+    for benchmark in experiment.benchmarks:
+        for name, wanted in benchmark.files.items():
+            where = f"file {name} of {benchmark.label}"
+            with _readable(where, wanted):
+                path = _first(wanted, folders)
+                if path is None and wanted.command:
+                    making = Input(Path(wanted.name).name, wanted.command)
+                    path = Path(generate_input(making, benchmark, home, experiment.seed).path)
+                found.setdefault(benchmark.label, {}).update(_identified(where, name, wanted, path, folders))
+    return found
 
 
 def user_file_parts(experiment: Experiment, home: Path) -> Iterator[Path]:
-    """Yield every existing file; skip missing ones.
+    """Yield every existing file, or the files that make it; skip missing ones.
 
     Raises:
         HostError: an existing file cannot be read.
@@ -57,11 +61,13 @@ def user_file_parts(experiment: Experiment, home: Path) -> Iterator[Path]:
     for benchmark in experiment.benchmarks:
         for name, wanted in benchmark.files.items():
             with _readable(f"file {name} of {benchmark.label}", wanted):
-                yield from _parts(wanted, folders)
+                yield from _parts(wanted, folders, home)
 
 
-def _parts(wanted: UserFile, folders: Sequence[Path]) -> list[Path]:
+def _parts(wanted: UserFile, folders: Sequence[Path], home: Path) -> list[Path]:
     found = _first(wanted, folders)
+    if found is None and wanted.command:
+        return generator_files(wanted.command, home)
     paths = (found, *(found.parent / name for name in wanted.beside)) if found else ()
     parts = []
     for path in paths:
@@ -92,13 +98,9 @@ def _first(wanted: UserFile, folders: Sequence[Path]) -> Path | None:
     return next((path for path in paths if path.exists()), None)
 
 
-def _found(where: str, name: str, wanted: UserFile, folders: Sequence[Path]) -> list[tuple[str, File]]:
-    with _readable(where, wanted):
-        return list(_find(where, name, wanted, folders))
-
-
-def _find(where: str, name: str, wanted: UserFile, folders: Sequence[Path]) -> Iterator[tuple[str, File]]:
-    found = _first(wanted, folders)
+def _identified(
+    where: str, name: str, wanted: UserFile, found: Path | None, folders: Sequence[Path]
+) -> Iterator[tuple[str, File]]:
     if found is None:
         fix = f"copy it to {folders[0] / wanted.name}, or add its folder to REGATTA_FILES; source: {wanted.origin}"
         raise HostError(where, wanted.name, f"none in {', '.join(map(str, folders))}", fix)

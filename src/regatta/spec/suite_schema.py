@@ -139,7 +139,7 @@ class InputSpec(Strict):
 
     command: Command = Field(
         description="Command that writes the file `{output}`. It can use the parameters of the size, `{seed}` and"
-        " `{build.output}`.",
+        " `{build.output}`. `regatta` as its first word is the running version of Regatta.",
         examples=[["python3", "generate.py", "--kib", "{kib}", "--seed", "{seed}", "--output", "{output}"]],
     )
 
@@ -169,6 +169,11 @@ class UserFileSpec(Strict):
     )
     holds: list[InsidePath] = Field(
         [], description="Files that a folder must contain.", examples=[["specjbb2015.jar", "config"]]
+    )
+    command: Command | None = Field(
+        None,
+        description="Command that writes the file `{output}` if none of those folders has it. As for an input.",
+        examples=[["regatta", "model", "sessions", "configs/loads/shop.yml", "-o", "{output}"]],
     )
 
 

@@ -122,7 +122,11 @@ def resolve_benchmark(
     if spec.probe is not None:
         checker.command(spec.probe.command, (*path, "probe", "command"), runtime=True)
     for used in sorted(checker.inputs):
-        checker.input(used)
+        checker.making(("inputs", used, "command"), suite.model.inputs[used].command)
+    for used in sorted(checker.files):
+        making = suite.model.files[used].command
+        if making is not None:
+            checker.making(("files", used, "command"), making)
     for expected in sized.expect.inputs:
         if expected not in checker.inputs:
             where = suite.document.where((*path, "sizes", size, "expect", "inputs", expected))
@@ -154,7 +158,14 @@ def _assemble(
         if key in used.inputs
     }
     files = {
-        key: UserFile(model.name, model.origin, model.sha256 or "", tuple(model.beside), tuple(model.holds))
+        key: UserFile(
+            model.name,
+            model.origin,
+            model.sha256 or "",
+            tuple(model.beside),
+            tuple(model.holds),
+            tuple(model.command or ()),
+        )
         for key, model in suite.model.files.items()
         if key in used.files
     }
@@ -304,9 +315,8 @@ class _Templates:
             fix = f"use `{{{near}}}`" if near else ""
             self.add(Problem(where, problem.expected, f"`{{{name}}}`", fix))
 
-    def input(self, name: str) -> None:
-        """Check the command that makes an input."""
-        path: KeyPath = ("inputs", name, "command")
-        if not self.command(self.suite.model.inputs[name].command, path, output=True):
+    def making(self, path: KeyPath, command: Sequence[str]) -> None:
+        """Check the command that makes an input or a file."""
+        if not self.command(command, path, output=True):
             where = self.suite.document.where(path)
             self.add(Problem(where, "`{output}`, the file to write", "missing", 'add an argument "{output}"'))

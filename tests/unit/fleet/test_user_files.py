@@ -17,7 +17,7 @@ from helpers.golden import Golden
 from regatta.fleet.user_files import find_user_files, user_file_parts
 from regatta.host.contents import contents_sha256
 from regatta.host.errors import HostError
-from regatta.host.values.experiment import Experiment, UserFile
+from regatta.host.values.experiment import Expectation, Experiment, UserFile
 from regatta.host.values.resolved import File
 
 HOME = Path(__file__).resolve().parents[3]
@@ -31,8 +31,10 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def needing(wanted: UserFile, spec: str = "specs/spec.yml") -> Experiment:
-    benchmark = SimpleNamespace(label="s/x:default", files={"kit": wanted})
-    return cast(Experiment, SimpleNamespace(benchmarks=(benchmark,), spec_path=spec))
+    benchmark = SimpleNamespace(
+        label="s/x:default", files={"kit": wanted}, parameters={"n": 7}, expect=Expectation()
+    )
+    return cast(Experiment, SimpleNamespace(benchmarks=(benchmark,), spec_path=spec, seed=1))
 
 
 def find(wanted: UserFile, home: Path, spec: str = "specs/spec.yml") -> dict[str, File]:
@@ -69,6 +71,31 @@ def test_a_missing_file_is_an_error_with_its_place_and_its_origin(
     assert problem.got == f"none in {tmp_path / 'files'}, {tmp_path / 'specs'}, {tmp_path / 'own'}"
     assert str(tmp_path / "files" / "kit" / "program.jar") in problem.fix
     assert problem.fix.endswith(WANTED.origin)
+
+
+def test_a_file_that_nobody_supplies_is_made_by_its_command(tmp_path: Path) -> None:
+    script = put(tmp_path, "make.py", "import sys; open(sys.argv[2], 'w').write(sys.argv[1])")
+    wanted = replace(WANTED, command=(sys.executable, "make.py", "{n}", "{output}"))
+    made = find(wanted, tmp_path)["kit"]
+    assert Path(made.path).read_text() == "7"
+    assert Path(made.path).name == "program.jar"
+    assert find(wanted, tmp_path)["kit"] == made
+    assert list(user_file_parts(needing(wanted), tmp_path)) == [Path(sys.executable), script]
+    own = put(tmp_path / "files", WANTED.name)
+    assert find(wanted, tmp_path)["kit"].path == str(own)
+    assert list(user_file_parts(needing(wanted), tmp_path)) == [own]
+
+
+def test_a_file_can_be_made_by_the_running_version_of_regatta(tmp_path: Path) -> None:
+    model = HOME / "configs/loads/shop.yml"
+    words = ("regatta", "model", "sessions", str(model), "--sessions", "2", "-o", "{output}")
+    made = find(replace(WANTED, command=words), tmp_path)["kit"]
+    assert Path(made.path).read_text().startswith("regatta-sessions 1\n")
+
+
+def test_a_command_that_makes_no_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(HostError, match=r"the file `\{output\}`"):
+        find(replace(WANTED, command=(sys.executable, "-c", "", "{output}")), tmp_path)
 
 
 def test_another_file_than_the_suite_expects_is_an_error(tmp_path: Path) -> None:

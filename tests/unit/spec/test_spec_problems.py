@@ -324,13 +324,18 @@ def test_doubled_braces_are_braces(load: Callable[..., Experiment], home: Path) 
     assert experiment.benchmarks[0].command == ("awk", "{{print $1}}")
 
 
-def test_an_input_must_write_its_output(one: One, home: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "made"), [("input", "command: [touch]"), ("file", "name: f, from: here, command: [touch]")]
+)
+def test_what_makes_an_input_or_a_file_must_write_its_output(
+    one: One, home: Path, kind: str, made: str
+) -> None:
     write(
         home / "own.yml",
-        "suite: own\ninputs: {i: {command: [touch]}}\nbenchmarks: {b: {command: [x, '{input.i}']}}\n",
+        f"suite: own\n{kind}s: {{i: {{{made}}}}}\nbenchmarks: {{b: {{command: [x, '{{{kind}.i}}']}}}}\n",
     )
     where, expected, *_ = one(MINIMAL.replace("toy, benchmark: gzip", "own, benchmark: b"), "suites: own.yml")
-    assert where == "own.yml:2:inputs.i.command"
+    assert where == f"own.yml:2:{kind}s.i.command"
     assert expected.startswith("`{output}`")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import shutil
@@ -15,6 +16,8 @@ from regatta.host.ready.sources import copy_sources, generator_files, source_fil
 from regatta.host.values.experiment import Benchmark, Build, Input
 from regatta.host.values.resolved import File
 from regatta.host.values.template import fill, placeholders, scalar_text
+
+_PACKAGE = Path(__file__).parents[2]
 
 
 def build(build: Build, home: Path, whole: bool = False) -> dict[str, File]:
@@ -62,8 +65,13 @@ def build(build: Build, home: Path, whole: bool = False) -> dict[str, File]:
     }
 
 
+@functools.cache
+def _own_sha256() -> str:
+    return sources_sha256(_PACKAGE, [])
+
+
 def generate_input(source: Input, benchmark: Benchmark, home: Path, seed: int) -> File:
-    """Run the seeded program that generates an input, unless the input is cached.
+    """Run the seeded program that generates an input, unless the input is cached. `regatta` is this package.
 
     Raises:
         HostError: the program fails, writes no file, or writes a file that differs from the one in the suite.
@@ -77,12 +85,17 @@ def generate_input(source: Input, benchmark: Benchmark, home: Path, seed: int) -
         for name in placeholders(argument)
         if name != "output"
     }
-    scripts = generator_files(source.command, home)
-    key = json.dumps([source.command, used, [file_sha256(path) for path in scripts]])
+    digests = [file_sha256(path) for path in generator_files(source.command, home)]
+    own = source.command[0] == _PACKAGE.name
+    if own:
+        digests.append(_own_sha256())
+    key = json.dumps([source.command, used, digests])
 
     def make(directory: Path) -> None:
         output = directory / source.name
         argv = [fill(argument, {**used, "output": str(output)}) for argument in source.command]
+        if own:
+            argv[:1] = [sys.executable, "-m", _PACKAGE.name]
         print(f"generating {where}", file=sys.stderr)
         run_command(argv, where, directory=home).succeeded()
         if not output.is_file():

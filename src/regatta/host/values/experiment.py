@@ -195,6 +195,8 @@ class UserFile:
     beside: tuple[str, ...] = ()
     #: names that the folder must contain
     holds: tuple[str, ...] = ()
+    #: writes `{output}` if no search folder has the file; as for `Input`
+    command: tuple[str, ...] = ()
 
 
 #: accepted exit codes, unless the suite accepts others
