@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -14,9 +13,11 @@ import pytest
 
 from helpers.experiments.experiment_parts import HOME, measured, regatta
 from helpers.workloads.web_runs import MISSING
+from helpers.workloads.web_sessions import shop_sessions
+from regatta.fleet.user_files import find_user_files
 from regatta.models.load.comparing import SMALL
+from regatta.spec.load import load_spec
 
-SESSIONS = HOME / "configs" / "experiments" / "web.sessions"
 MODEL = HOME / "configs" / "loads" / "shop.yml"
 GAPS = "Time between requests of a view"
 needs_servers = pytest.mark.skipif(bool(MISSING), reason=f"NOT TESTED: {', '.join(MISSING)} is not on PATH")
@@ -35,10 +36,21 @@ def succeeded(*arguments: str, cwd: Path) -> str:
     return done.stdout
 
 
-def test_the_sessions_of_the_experiment_are_those_of_its_model(tmp_path: Path) -> None:
-    drawn = tmp_path / "web.sessions"
-    succeeded("model", "sessions", str(MODEL), "-o", str(drawn), "--sessions", "1000", cwd=tmp_path)
-    assert drawn.read_bytes() == SESSIONS.read_bytes()
+def test_the_sessions_of_the_experiment_are_drawn_from_its_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGATTA_CACHE", str(tmp_path / "cache"))
+    files = find_user_files(load_spec(HOME / "configs/experiments/web-model.yml", HOME), HOME)
+    paths = {Path(named["sessions"].path) for named in files.values()}
+    assert {path.read_bytes() for path in paths} == {shop_sessions(tmp_path).read_bytes()}
+
+
+def test_own_sessions_beside_the_spec_replace_those_of_the_model(tmp_path: Path) -> None:
+    (tmp_path / "spec.yml").write_text(f"include: [{HOME}/configs/experiments/web-model.yml]\n")
+    own = tmp_path / "web.sessions"
+    own.write_text("own")
+    files = find_user_files(load_spec(tmp_path / "spec.yml", HOME), HOME)
+    assert {named["sessions"].path for named in files.values()} == {str(own)}
 
 
 @needs_servers
@@ -72,7 +84,7 @@ def test_the_highest_throughput_is_predicted_from_the_primitives_of_a_server(tmp
         "parameters": {"bytes": "1024,16384,65536", "users": 8, "warmup_ms": 0, "window_ms": 500},
     }
     measured("web-saturation", tmp_path, [costs], rounds=2, runtimes=["nginx"], baseline={"runtime": "nginx"})
-    succeeded("model", "vector", str(SESSIONS), "-o", "shop.yml", cwd=tmp_path)
+    succeeded("model", "vector", str(shop_sessions(tmp_path)), "-o", "shop.yml", cwd=tmp_path)
     words = ("predict", "shop.yml", "--on", "web-saturation", "--primitives", "web")
     (one,) = json.loads(succeeded(*words, "--json", cwd=tmp_path))["applications"]
     (system,) = one["systems"]
@@ -93,7 +105,6 @@ def test_the_highest_throughput_is_predicted_from_the_primitives_of_a_server(tmp
 
 @needs_servers
 def test_the_highest_load_that_meets_a_target_is_found(tmp_path: Path) -> None:
-    shutil.copy(SESSIONS, tmp_path)
     nginx = {
         "suite": "web",
         "benchmark": "nginx-requests",
@@ -110,7 +121,15 @@ def test_the_highest_load_that_meets_a_target_is_found(tmp_path: Path) -> None:
 def test_the_log_of_a_proxy_under_a_model_has_the_latencies_of_the_model(tmp_path: Path) -> None:
     build = ["make", "-s", "-C", str(HOME / "benchmarks/web"), f"BUILD={tmp_path / 'build'}"]
     subprocess.run(build, check=True, timeout=300)
-    web = [str(tmp_path / "build/web"), "--server", "nginx", "--sessions", str(SESSIONS), "--rate", "300"]
+    web = [
+        str(tmp_path / "build/web"),
+        "--server",
+        "nginx",
+        "--sessions",
+        str(shop_sessions(tmp_path)),
+        "--rate",
+        "300",
+    ]
     times = [
         "--warmup-ms",
         "0",

@@ -14,6 +14,7 @@ import pytest
 
 from helpers.workloads.lm_runs import PATIENCE_S
 from helpers.workloads.web_runs import SUITE, values, watched, web
+from helpers.workloads.web_sessions import shop_sessions
 from regatta.host.measure.cgroup import TreeAccounting
 from regatta.host.units import UNITS
 
@@ -254,7 +255,7 @@ def test_the_suite_asks_for_what_the_driver_has(web_sources: Path, tmp_path: Pat
     words |= {"program.apache2": "/usr/sbin/apache2", "program.nginx": "/usr/sbin/nginx"}
     words |= {"program.varnishd": "/usr/sbin/varnishd"}
     words |= {
-        "file.sessions": str(Path(__file__).parents[2] / "configs/experiments/web.sessions"),
+        "file.sessions": str(shop_sessions(tmp_path)),
         "rate": "1000",
     }
     command = [re.sub(r"\{([^}]+)\}", lambda found: words[found[1]], word) for word in benchmark["command"]]

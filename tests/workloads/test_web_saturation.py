@@ -14,8 +14,16 @@ from typing import Any
 import pytest
 
 from helpers.workloads.lm_runs import PATIENCE_S
-from helpers.workloads.web_runs import ROOT, SUITE, reachable_directory, values, web
-from helpers.workloads.web_sessions import GET, NEW_VIEW, Session, logged, path_of, write_sessions
+from helpers.workloads.web_runs import SUITE, reachable_directory, values, web
+from helpers.workloads.web_sessions import (
+    GET,
+    NEW_VIEW,
+    Session,
+    logged,
+    path_of,
+    shop_sessions,
+    write_sessions,
+)
 
 SERVERS = {"apache": ("--dynamic=none", "--servers=12"), "nginx": ("--servers=1",)}
 USERS = 8
@@ -66,7 +74,9 @@ def test_the_throughput_of_a_server_that_waits_is_refused(web_sources: Path, tmp
 
 @pytest.mark.parametrize("server", SERVERS)
 @pytest.mark.parametrize("name", [name for name, one in SUITE["benchmarks"].items() if "commands" in one])
-def test_the_suite_asks_for_what_the_programs_have(web_sources: Path, name: str, server: str) -> None:
+def test_the_suite_asks_for_what_the_programs_have(
+    web_sources: Path, tmp_path: Path, name: str, server: str
+) -> None:
     """Each command as it stands there, with few users."""
     benchmark = SUITE["benchmarks"][name]
     words = {key: str(value) for key, value in benchmark["sizes"]["quick"]["parameters"].items()}
@@ -74,7 +84,7 @@ def test_the_suite_asks_for_what_the_programs_have(web_sources: Path, name: str,
         f"web.{key}": str(web_sources / path) for key, path in SUITE["builds"]["web"]["outputs"].items()
     }
     words |= {
-        "file.sessions": str(ROOT / "configs/experiments/web.sessions"),
+        "file.sessions": str(shop_sessions(tmp_path)),
         "users": "4",
         "window_ms": "1000",
     }

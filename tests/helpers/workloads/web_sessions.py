@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from helpers import in_process
+
 GET, HEAD, CONDITIONAL, MISSING = range(4)
 NEW_VIEW = 8
 #: by the kind of a request
@@ -35,6 +37,16 @@ def sessions_text(object_bytes: Sequence[int], sessions: Sequence[Session]) -> s
 
 def write_sessions(path: Path, object_bytes: Sequence[int], sessions: Sequence[Session]) -> Path:
     path.write_text(sessions_text(object_bytes, sessions))
+    return path
+
+
+def shop_sessions(directory: Path) -> Path:
+    """The sessions that the suite `web` draws from the model of the example shop."""
+    path = directory / "shop.sessions"
+    model = Path(__file__).parents[3] / "configs/loads/shop.yml"
+    words = ("model", "sessions", str(model), "-o", str(path), "--sessions", "1000")
+    done = in_process.regatta(*words, cwd=directory)
+    assert done.returncode == 0, done.stderr
     return path
 
 

@@ -130,16 +130,14 @@ def model_sessions(
     seed: int,
 ) -> None:
     """Write sessions for the web driver: drawn from models (.yml), or those of request logs as they are, to replay them."""
-    import numpy as np
-
-    from regatta.models.load.drawing import draw, joined, replayed, write_sessions
+    from regatta.models.load.drawing import Uniform, draw, joined, replayed, write_sessions
     from regatta.models.load.model import read_model
 
     if len({_is_model(source) for source in sources}) > 1:
         raise click.UsageError("expected models or logs, got both")
     if _is_model(sources[0]):
         shares = _shares(mix, len(sources))
-        random = np.random.default_rng(seed)
+        random = Uniform(seed)
         numbers = [max(1, round(count * share)) for share in shares]
         parts = [
             draw(read_model(source), number, random, size_factor)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from regatta.models.load.drawing import Drawn, draw
+from regatta.models.load.drawing import Drawn, Uniform, draw
 from regatta.models.load.logs import Read
 from regatta.models.load.model import HOURS, RequestModel
 from regatta.models.load.visits import KINDS
@@ -81,7 +81,7 @@ def of_log(name: str, read: Read, model: RequestModel) -> Load:
 
 def of_model(name: str, model: RequestModel, sessions: int, random: np.random.Generator) -> Load:
     """Return the load of sessions that are drawn from a model."""
-    drawn = draw(model, sessions, random)
+    drawn = draw(model, sessions, Uniform(int(random.integers(1 << 62))))
     load = of_drawn(name, drawn, tuple(model.arrivals.by_hour))
     if not len(drawn.latencies_us):
         return load

@@ -87,10 +87,6 @@ class Distribution(Strict):
                 raise refusal("a sigma from 0", key="parameters")
         return self
 
-    def draw(self, count: int, random: np.random.Generator) -> Floats:
-        """Return `count` values."""
-        return self.quantile(random.random(count))
-
     def quantile(self, shares: Floats) -> Floats:
         """Return the values below which these shares lie.
 

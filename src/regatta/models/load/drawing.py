@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,8 +58,24 @@ class Drawn:
         return np.where(self.kinds == KINDS.index("ok"), self.sizes[self.objects], 0)
 
 
-def draw(model: RequestModel, sessions: int, random: np.random.Generator, size_factor: float = 1.0) -> Drawn:
+class Uniform:
+    """Uniform random numbers. A seed gives the same ones with every version of Python and numpy.
+
+    Source: `random` in Python's library reference, "Notes on Reproducibility".
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._next = Random(seed).random
+
+    def random(self, count: int) -> Floats:
+        """Return numbers from 0 to below 1."""
+        return np.fromiter((self._next() for _ in range(count)), float, count)
+
+
+def draw(model: RequestModel, sessions: int, random: Uniform, size_factor: float = 1.0) -> Drawn:
     """Draw sessions of a model, and the sizes of objects that it does not list.
+
+    Times and sizes are whole, so the last digits of a mathematical library do not change them.
 
     Args:
         model: of a log.
@@ -77,7 +94,7 @@ def draw(model: RequestModel, sessions: int, random: np.random.Generator, size_f
     gaps_s = np.zeros(count)
     for distribution, chosen in ((model.sessions.gaps, ~views), (model.sessions.thinking, views)):
         if distribution is not None:
-            gaps_s[chosen] = distribution.draw(int(chosen.sum()), random)
+            gaps_s[chosen] = distribution.quantile(random.random(int(chosen.sum())))
     # A pause ends a view exactly where it is longer than that of the model.
     limits = (
         np.where(views, model.sessions.think_s, 0.0),
@@ -86,10 +103,9 @@ def draw(model: RequestModel, sessions: int, random: np.random.Generator, size_f
     gaps_s = np.clip(gaps_s, *limits)
     gaps_s[session_begins] = 0.0
     shares, sizes = _site(model, random)
-    objects = np.searchsorted(np.cumsum(shares), random.random(count) * shares.sum(), side="right")
-    named = [KINDS.index(name) for name in model.kinds]
-    kinds = random.choice(named, count, p=_normalised(np.array(list(model.kinds.values()))))
-    objects = objects.clip(0, len(sizes) - 1)
+    objects = _chosen(shares, count, random)
+    named = np.array([KINDS.index(name) for name in model.kinds])
+    kinds = named[_chosen(np.array(list(model.kinds.values())), count, random)]
     private = _private(model, objects, len(sizes), random)
     return Drawn(
         np.full(sessions, -1),
@@ -104,16 +120,15 @@ def draw(model: RequestModel, sessions: int, random: np.random.Generator, size_f
     )
 
 
-def _private(
-    model: RequestModel, objects: Ints, count: int, random: np.random.Generator
-) -> NDArray[np.bool_]:
+def _private(model: RequestModel, objects: Ints, count: int, random: Uniform) -> NDArray[np.bool_]:
     """Choose objects at random, with up to the share of requests that bypass the cache."""
     private = np.zeros(count, dtype=bool)
     if model.proxy is None or model.proxy.uncacheable == 0:
         return private
     times = np.bincount(objects, minlength=count)
     left = model.proxy.uncacheable * len(objects)
-    for number in random.permutation(np.flatnonzero(times)):
+    used = np.flatnonzero(times)
+    for number in used[np.argsort(random.random(len(used)))]:
         if times[number] <= left:
             private[number] = True
             left -= times[number]
@@ -135,15 +150,22 @@ def _whole_us(values: Floats) -> Ints:
     return np.rint(values).clip(0, _MOST_LATENCY_US).astype(np.int64)
 
 
-def _whole(distribution: Distribution, count: int, random: np.random.Generator) -> Ints:
-    return np.maximum(1, distribution.draw(count, random)).astype(np.int64)
+def _whole(distribution: Distribution, count: int, random: Uniform) -> Ints:
+    return np.maximum(1, distribution.quantile(random.random(count))).astype(np.int64)
+
+
+def _chosen(shares: Floats, count: int, random: Uniform) -> Ints:
+    """Return that many indices, each one as often as its share."""
+    cumulative = np.cumsum(shares)
+    at = np.searchsorted(cumulative, random.random(count) * cumulative[-1], side="right")
+    return at.clip(0, len(shares) - 1)
 
 
 def _normalised(shares: Floats) -> Floats:
     return np.asarray(shares / shares.sum())
 
 
-def _site(model: RequestModel, random: np.random.Generator) -> tuple[Floats, Floats]:
+def _site(model: RequestModel, random: Uniform) -> tuple[Floats, Floats]:
     """Return share and size of every object. Within a stratum, shares follow the model's law of Zipf."""
     shares = [np.array([one.share for one in model.objects.popular])]
     sizes = [np.array([float(one.bytes) for one in model.objects.popular])]
@@ -151,7 +173,7 @@ def _site(model: RequestModel, random: np.random.Generator) -> tuple[Floats, Flo
     for stratum in model.objects.strata:
         ranks = np.arange(rank, rank + stratum.objects, dtype=float)
         shares.append(stratum.share * _normalised(ranks**-model.objects.zipf))
-        sizes.append(stratum.bytes.draw(stratum.objects, random))
+        sizes.append(stratum.bytes.quantile(random.random(stratum.objects)))
         rank += stratum.objects
     return np.concatenate(shares), np.concatenate(sizes)
 

@@ -12,7 +12,7 @@ import pytest
 
 from helpers.request_logs import Known, as_json_lines, divided, line, synthetic
 from regatta.models.load.comparing import SMALL, Comparison, Load, compare_loads, of_drawn, of_log, of_model
-from regatta.models.load.drawing import draw
+from regatta.models.load.drawing import Uniform, draw
 from regatta.models.load.fitting import fit_model
 from regatta.models.load.model import RequestModel
 from regatta.models.load.page import comparison_tables, write_comparison
@@ -106,7 +106,7 @@ def test_a_changed_part_is_shown_as_different(
 
 
 def test_double_sizes_of_a_model_are_shown(first: Logged) -> None:
-    drawn = [draw(first[1], 1000, np.random.default_rng(5), factor) for factor in (1.0, 2.0)]
+    drawn = [draw(first[1], 1000, Uniform(5), factor) for factor in (1.0, 2.0)]
     found = compared(of_drawn("one", drawn[0]), of_drawn("double", drawn[1]))
     assert shown(found) == {"Size of answers"}
     assert found.popularity_distance == 0

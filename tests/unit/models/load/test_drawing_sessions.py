@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -10,13 +11,14 @@ import pytest
 
 from helpers.request_logs import Known, as_combined, as_json_lines, divided, line, synthetic
 from regatta.host.errors import RegattaError
-from regatta.models.load.drawing import Drawn, draw, joined, replayed, write_sessions
+from regatta.models.load.drawing import Drawn, Uniform, draw, joined, replayed, write_sessions
 from regatta.models.load.fitting import fit_model
-from regatta.models.load.model import RequestModel
+from regatta.models.load.model import RequestModel, read_model
 from regatta.models.load.visits import KINDS, Pauses
 
 KNOWN = Known()
 SESSIONS = 4000
+HOME = Path(__file__).resolve().parents[4]
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> RequestModel:
 
 @pytest.fixture(scope="module")
 def drawn(model: RequestModel) -> Drawn:
-    return draw(model, SESSIONS, np.random.default_rng(2))
+    return draw(model, SESSIONS, Uniform(2))
 
 
 def same(first: Drawn, second: Drawn) -> bool:
@@ -69,8 +71,24 @@ def same(first: Drawn, second: Drawn) -> bool:
 
 
 def test_a_seed_determines_all_that_is_drawn(model: RequestModel, drawn: Drawn) -> None:
-    assert same(draw(model, SESSIONS, np.random.default_rng(2)), drawn)
-    assert not same(draw(model, SESSIONS, np.random.default_rng(3)), drawn)
+    assert same(draw(model, SESSIONS, Uniform(2)), drawn)
+    assert not same(draw(model, SESSIONS, Uniform(3)), drawn)
+
+
+def test_the_sessions_of_the_example_shop_are_the_same_everywhere(tmp_path: Path) -> None:
+    """They identify cells: if this changes, so do all cells of the suite `web` that have sessions."""
+    write_sessions(
+        draw(read_model(HOME / "configs/loads/shop.yml"), 1000, Uniform(1)), tmp_path / "web.sessions"
+    )
+    assert (
+        hashlib.sha256((tmp_path / "web.sessions").read_bytes()).hexdigest()
+        == "6b50c2f73a496b3eff9092057f9edcb02587540ef9aaf398566f9d05fe120ad7"
+    )
+
+
+def test_uniform_numbers_are_those_of_the_documented_generator() -> None:
+    found = Uniform(1).random(3)
+    assert found.tolist() == [0.13436424411240122, 0.8474337369372327, 0.763774618976614]
 
 
 def test_sessions_have_the_lengths_of_the_model(model: RequestModel, drawn: Drawn) -> None:
@@ -122,7 +140,7 @@ def test_only_whole_answers_send_bytes(drawn: Drawn) -> None:
 
 @pytest.mark.parametrize("factor", [0.001, 0.5, 2.0, 1000.0])
 def test_sizes_are_multiplied_and_nothing_else(factor: float, model: RequestModel, drawn: Drawn) -> None:
-    other = draw(model, SESSIONS, np.random.default_rng(2), size_factor=factor)
+    other = draw(model, SESSIONS, Uniform(2), size_factor=factor)
     assert np.array_equal(other.objects, drawn.objects)
     assert np.array_equal(other.gaps_us, drawn.gaps_us)
     expected = np.clip(drawn.sizes * factor, 1, 2**30)
@@ -132,12 +150,12 @@ def test_sizes_are_multiplied_and_nothing_else(factor: float, model: RequestMode
 
 
 def test_one_session_can_be_drawn(model: RequestModel) -> None:
-    one = draw(model, 1, np.random.default_rng(4))
+    one = draw(model, 1, Uniform(4))
     assert one.lengths.tolist() == [len(one.gaps_us)]
 
 
 def test_joined_parts_keep_their_objects(model: RequestModel) -> None:
-    parts = [draw(model, count, np.random.default_rng(count)) for count in (3, 5, 2)]
+    parts = [draw(model, count, Uniform(count)) for count in (3, 5, 2)]
     whole = joined(parts)
     assert len(whole.lengths) == 10
     at = 0

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from regatta.models.load.distributions import CLOSE, NAMES, Distribution, fit
+from regatta.models.load.drawing import Uniform
 
 N = 20_000
 #: name -> parameters, and the same distribution of scipy
@@ -121,10 +122,10 @@ def test_the_distance_is_that_of_kolmogorov_and_smirnov(name: str) -> None:
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_drawn_values_have_the_distribution(name: str) -> None:
-    found = of(name).draw(N, np.random.default_rng(4))
+    found = of(name).quantile(Uniform(4).random(N))
     assert found.min() >= (1 if name == "geometric" else 0)
     assert np.abs(stats.ecdf(found).cdf.evaluate(q := np.unique(found)) - KNOWN[name][1].cdf(q)).max() < 0.015
-    assert np.array_equal(found, of(name).draw(N, np.random.default_rng(4)))
+    assert np.array_equal(found, of(name).quantile(Uniform(4).random(N)))
 
 
 @pytest.mark.parametrize("name", [name for name in KNOWN if name != "geometric"])
@@ -156,7 +157,7 @@ def test_a_mixture_is_kept_as_values() -> None:
     assert (found.distribution, found.parameters) == ("empirical", {})
     assert found.distance < CLOSE
     assert found.quantile(np.array([0.3, 0.8])) == pytest.approx([50, 1000], rel=0.02)
-    assert found.draw(N, random).mean() == pytest.approx(values.mean(), rel=0.02)
+    assert found.quantile(Uniform(5).random(N)).mean() == pytest.approx(values.mean(), rel=0.02)
     assert len(found.points) < 100
     assert found.points[0][0] == pytest.approx(values.min(), rel=1e-5)
     assert found.points[-1] == [pytest.approx(values.max(), rel=1e-5), 1.0]
@@ -167,7 +168,7 @@ def test_whole_numbers_of_two_kinds_are_kept_exactly() -> None:
     assert found.distribution == "empirical"
     assert found.points == [[1, 0.5], [7, 0.8], [30, 1]]
     assert found.distance == 0
-    drawn = found.draw(N, np.random.default_rng(6))
+    drawn = found.quantile(Uniform(6).random(N))
     values, counts = np.unique(drawn, return_counts=True)
     assert values.tolist() == [1, 7, 30]
     assert counts / N == pytest.approx([0.5, 0.3, 0.2], abs=0.015)
@@ -181,7 +182,7 @@ def test_whole_numbers_of_two_kinds_are_kept_exactly() -> None:
 def test_equal_values_are_drawn_as_they_are(value: float, n: int) -> None:
     found = fit(np.full(n, value))
     assert (found.distribution, found.n, found.distance) == ("empirical", n, 0)
-    assert found.draw(100, np.random.default_rng(7)) == pytest.approx(np.full(100, value), rel=1e-9)
+    assert found.quantile(Uniform(7).random(100)) == pytest.approx(np.full(100, value), rel=1e-9)
     assert found.share_to(np.array([value / 2, value])).tolist() == [1.0 if value == 0 else 0.0, 1.0]
 
 
@@ -189,7 +190,7 @@ def test_equal_values_are_drawn_as_they_are(value: float, n: int) -> None:
 def test_only_ones_as_whole_numbers_stay_ones(n: int) -> None:
     found = fit(np.ones(1), np.array([n]), whole=True)
     assert (found.n, found.mean) == (n, 1.0)
-    assert (found.draw(N, np.random.default_rng(8)) == 1).all()
+    assert (found.quantile(Uniform(8).random(N)) == 1).all()
 
 
 def test_zeros_keep_their_share() -> None:
@@ -197,7 +198,7 @@ def test_zeros_keep_their_share() -> None:
     found = fit(values)
     assert found.distribution == "empirical"
     assert found.share_to(np.zeros(1))[0] == pytest.approx(0.3, abs=0.002)
-    assert (found.draw(N, np.random.default_rng(10)) < 1e-9).mean() == pytest.approx(0.3, abs=0.015)
+    assert (found.quantile(Uniform(10).random(N)) < 1e-9).mean() == pytest.approx(0.3, abs=0.015)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +206,7 @@ def test_zeros_keep_their_share() -> None:
 )
 def test_values_that_are_almost_equal_or_far_apart_are_fitted(values: list[float]) -> None:
     found = fit(np.array(values))
-    drawn = found.draw(100, np.random.default_rng(12))
+    drawn = found.quantile(Uniform(12).random(100))
     assert drawn.min() >= min(values) * 0.9
     assert drawn.max() <= max(values) * 1.1 or found.distribution != "empirical"
 
@@ -221,7 +222,7 @@ def test_any_values_are_fitted(values: list[float], whole: bool) -> None:
     assert 0 <= found.distance <= 1
     assert found.n == len(values)
     assert Distribution.model_validate(found.model_dump()) == found
-    drawn = found.draw(50, np.random.default_rng(11))
+    drawn = found.quantile(Uniform(11).random(50))
     assert np.isfinite(drawn).all()
     assert (drawn >= (1 if whole else 0)).all()
     grid = np.sort(np.concatenate([given_values, drawn]))
