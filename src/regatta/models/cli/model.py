@@ -297,7 +297,7 @@ def _show_parts(found: RequestModel) -> None:
 
 
 def _show_comparison(comparison: Comparison) -> None:
-    from regatta.models.load.page import WORDS, comparison_tables
+    from regatta.models.load.tables import WORDS, comparison_tables
 
     console = plain_console()
     for table in comparison_tables(comparison):

@@ -5,6 +5,7 @@ Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard Unive
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from regatta.host.errors import RegattaError
 from regatta.host.files import read_bounded
 from regatta.host.foreign import foreign
-from regatta.models.load.drawing import HEADER, VIEW, Drawn, Ints
+from regatta.models.load.drawing import HEADER, VIEW, Drawn
 from regatta.models.load.visits import KINDS
 from regatta.models.vectors.values import ApplicationVector, Count, Share, Value
 from regatta.spec.problems import shown_path
@@ -20,6 +21,11 @@ from regatta.spec.problems import shown_path
 #: 10^6 requests take some 10 MiB
 _MOST_BYTES = 64 << 20
 
+#: begin of a section of a file of sessions: its name, and the number of its entries
+_SECTION = re.compile(r"^([a-z]+) +(\d+)$", re.MULTILINE)
+_SECTIONS = [
+    ["objects", "sessions", *more] for more in ([], ["private"], ["latencies"], ["private", "latencies"])
+]
 #: in an application vector, the primitive of each kind of request, see configs/primitives/web.yml
 PRIMITIVES = {"ok": "get", "head": "head", "unmodified": "unmodified", "missing": "missing"}
 CONNECTION = "connection"
@@ -85,64 +91,44 @@ def read_sessions(path: Path) -> Drawn:
     where = shown_path(path)
     try:
         header, _, text = read_bounded(path, _MOST_BYTES).decode("ascii").partition("\n")
-        words = text.split()
     except (OSError, UnicodeDecodeError) as error:
         raise RegattaError(where, "a readable file of sessions", str(error)) from error
     if header.split() != HEADER.split():
         raise RegattaError(where, f"the first line `{HEADER}`", repr(header[:40]), "`regatta model sessions`")
     with foreign(path, "a complete file of sessions", "`regatta model sessions`"):
-        return _parsed(words)
+        return _parsed(text)
 
 
-def _parsed(words: list[str]) -> Drawn:
-    objects, at = _counted(words, 0, "objects")
-    sizes = _numbers(words[at : at + objects])
-    sessions, at = _counted(words, at + objects, "sessions")
-    end = next((one for one in range(at, len(words)) if words[one].isalpha()), len(words))
-    numbers = _numbers(words[at:end])
-    begins, lengths, first = [], [], 0
-    rows = []
-    for _ in range(sessions):
-        begin, length = (int(number) for number in numbers[first : first + 2])
+def _parsed(text: str) -> Drawn:
+    before, *parts = _SECTION.split(text)
+    names = parts[::3]
+    if before.strip() or names not in _SECTIONS:
+        raise ValueError(f"the sections {', '.join(names) or 'none'}")
+    counts = dict(zip(names, map(int, parts[1::3]), strict=True))
+    numbers = {name: np.array(body.split(), np.int64) for name, body in zip(names, parts[2::3], strict=True)}
+    for name in names:
+        if name != "sessions" and len(numbers[name]) != counts[name]:
+            raise ValueError(f"{len(numbers[name])} of {counts[name]} numbers of {name}")
+    begins, lengths, rows = [], [], []
+    at, given = 0, numbers["sessions"]
+    for _ in range(counts["sessions"]):
+        begin, length = (int(number) for number in given[at : at + 2])
         if length < 1:
             raise ValueError(f"a session with {length} requests")
         begins.append(begin)
         lengths.append(length)
-        rows.append(numbers[first + 2 : first + 2 + 3 * length])
-        first += 2 + 3 * length
-    if first != len(numbers) or len(sizes) != objects or not sessions:
-        raise ValueError(f"{len(numbers)} numbers of {sessions} sessions, {len(sizes)} of {objects} sizes")
+        rows.append(given[at + 2 : at + 2 + 3 * length])
+        at += 2 + 3 * length
+    if at != len(given) or not rows:
+        raise ValueError(f"{len(given)} numbers of {len(rows)} sessions")
     gaps, chosen, kinds = np.concatenate(rows).reshape(-1, 3).T
     views, kinds = kinds >= VIEW, kinds % VIEW
-    if chosen.min() < 0 or chosen.max() >= objects or kinds.min() < 0 or kinds.max() >= len(KINDS):
+    if chosen.min() < 0 or chosen.max() >= counts["objects"] or kinds.min() < 0 or kinds.max() >= len(KINDS):
         raise ValueError("a request of an unknown object or kind")
-    private, end = _optional(words, end, "private")
-    latencies, end = _optional(words, end, "latencies")
-    if end != len(words):
-        raise ValueError(f"{words[end]} after the sessions")
-    is_private = np.zeros(objects, dtype=bool)
-    is_private[private] = True
+    none = np.zeros(0, np.int64)
+    private = np.zeros(counts["objects"], dtype=bool)
+    private[numbers.get("private", none)] = True
     return Drawn(
-        np.array(begins), np.array(lengths), gaps, chosen, kinds, views, sizes, is_private, latencies
-    )
-
-
-def _optional(words: list[str], at: int, name: str) -> tuple[Ints, int]:
-    """Return the numbers of a section that may be absent, and the place after it."""
-    if words[at : at + 1] != [name]:
-        return _numbers([]), at
-    count, at = _counted(words, at, name)
-    if len(words) < at + count:
-        raise ValueError(f"{len(words) - at} of {count} numbers of {name}")
-    return _numbers(words[at : at + count]), at + count
-
-
-def _counted(words: list[str], at: int, name: str) -> tuple[int, int]:
-    """Return the number after a name, and the place after it."""
-    if words[at : at + 1] != [name]:
-        raise ValueError(f"{' '.join(words[at : at + 1]) or 'the end'} instead of `{name}`")
-    return int(words[at + 1]), at + 2
-
-
-def _numbers(words: list[str]) -> Ints:
-    return np.array(words, dtype=np.int64)
+        np.array(begins), np.array(lengths), gaps, chosen, kinds, views, numbers["objects"], private,
+        numbers.get("latencies", none),
+    )  # fmt: skip

@@ -94,7 +94,8 @@ class Distribution(Strict):
             shares: any shape, from 0 to below 1.
         """
         if self.distribution != "empirical":
-            return NAMES[self.distribution].quantile(shares, self.parameters)
+            found = np.asarray(NAMES[self.distribution].of_scipy(self.parameters).ppf(shares))
+            return np.maximum(found, 1.0) if self.whole else found
         values, cumulative = np.array(self.points).T
         if self.whole:
             return np.asarray(
@@ -106,7 +107,7 @@ class Distribution(Strict):
     def share_to(self, values: Floats) -> Floats:
         """Return the shares of the distribution up to these values."""
         if self.distribution != "empirical":
-            return NAMES[self.distribution].share_to(values, self.parameters)
+            return np.asarray(NAMES[self.distribution].of_scipy(self.parameters).cdf(values))
         if self.whole:
             known, cumulative = np.array(self.points).T
             at = np.searchsorted(known, values, side="right")
@@ -130,12 +131,11 @@ class Distribution(Strict):
 
 @dataclass(frozen=True)
 class Named:
-    """A named distribution: its parameters, its fit to values with weights, its quantiles and its distribution function."""
+    """A named distribution: its parameters, its fit to values with weights, and the one of scipy with these parameters."""
 
     parameters: tuple[str, ...]
     fit: Callable[[Floats, Floats], dict[str, float]]
-    quantile: Callable[[Floats, dict[str, float]], Floats]
-    share_to: Callable[[Floats, dict[str, float]], Floats]
+    of_scipy: Callable[[dict[str, float]], Any]
     whole: bool = False
 
 
@@ -191,42 +191,24 @@ NAMES: dict[str, Named] = {
     "exponential": Named(
         ("mean",),
         lambda values, weights: {"mean": _mean(values, weights)},
-        lambda shares, p: -p["mean"] * np.log1p(-shares),
-        lambda values, p: -np.expm1(-values / p["mean"]),
+        lambda p: stats.expon(scale=p["mean"]),
     ),
     "lognormal": Named(
         ("mu", "sigma"),
         _fit_lognormal,
-        lambda shares, p: np.exp(p["mu"] + p["sigma"] * stats.norm.ppf(shares)),
-        lambda values, p: stats.norm.cdf(
-            (np.log(np.maximum(values, 1e-300)) - p["mu"]) / max(p["sigma"], 1e-12)
-        ),
+        lambda p: stats.lognorm(max(p["sigma"], 1e-12), scale=math.exp(p["mu"])),
     ),
     "weibull": Named(
-        ("shape", "scale"),
-        _fit_weibull,
-        lambda shares, p: p["scale"] * (-np.log1p(-shares)) ** (1 / p["shape"]),
-        lambda values, p: -np.expm1(-((values / p["scale"]) ** p["shape"])),
+        ("shape", "scale"), _fit_weibull, lambda p: stats.weibull_min(p["shape"], scale=p["scale"])
     ),
-    "lomax": Named(
-        ("shape", "scale"),
-        _fit_lomax,
-        lambda shares, p: p["scale"] * np.expm1(-np.log1p(-shares) / p["shape"]),
-        lambda values, p: -np.expm1(-p["shape"] * np.log1p(values / p["scale"])),
-    ),
+    "lomax": Named(("shape", "scale"), _fit_lomax, lambda p: stats.lomax(p["shape"], scale=p["scale"])),
     "geometric": Named(
         ("mean",),
         lambda values, weights: {"mean": _mean(values, weights)},
-        lambda shares, p: 1 + np.floor(np.log1p(-shares) / _log_rest(p["mean"])),
-        lambda values, p: -np.expm1(np.floor(np.maximum(values, 0.0)) * _log_rest(p["mean"])),
+        lambda p: stats.geom(1 / max(p["mean"], 1 + 1e-12)),
         whole=True,
     ),
 }
-
-
-def _log_rest(mean: float) -> float:
-    """Return the logarithm of the share of a geometric distribution above 1; a mean of 1 has next to none."""
-    return math.log1p(-1 / max(mean, 1 + 1e-12))
 
 
 def fit(values: Floats, counts: NDArray[np.int64] | None = None, whole: bool = False) -> Distribution:

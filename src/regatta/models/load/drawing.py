@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from random import Random
 
@@ -158,7 +158,7 @@ def _chosen(shares: Floats, count: int, random: Uniform) -> Ints:
     """Return that many indices, each one as often as its share."""
     cumulative = np.cumsum(shares)
     at = np.searchsorted(cumulative, random.random(count) * cumulative[-1], side="right")
-    return at.clip(0, len(shares) - 1)
+    return np.asarray(at.clip(0, len(shares) - 1))
 
 
 def _normalised(shares: Floats) -> Floats:
@@ -265,17 +265,11 @@ def write_sessions(drawn: Drawn, path: Path) -> None:
 def joined(parts: Sequence[Drawn]) -> Drawn:
     """Return the sessions of several parts together; each part keeps its objects."""
     offsets = np.cumsum([0, *(len(part.sizes) for part in parts[:-1])])
-    return Drawn(
-        np.concatenate([part.begins_us for part in parts]),
-        np.concatenate([part.lengths for part in parts]),
-        np.concatenate([part.gaps_us for part in parts]),
-        np.concatenate([part.objects + offset for part, offset in zip(parts, offsets, strict=True)]),
-        np.concatenate([part.kinds for part in parts]),
-        np.concatenate([part.views for part in parts]),
-        np.concatenate([part.sizes for part in parts]),
-        np.concatenate([part.private for part in parts]),
-        _joined_latencies(parts),
-    )
+    together = {
+        one.name: np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Drawn)
+    }
+    objects = [part.objects + offset for part, offset in zip(parts, offsets, strict=True)]
+    return Drawn(**together | {"objects": np.concatenate(objects), "latencies_us": _joined_latencies(parts)})
 
 
 def _joined_latencies(parts: Sequence[Drawn]) -> Ints:

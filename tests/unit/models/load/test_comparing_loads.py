@@ -15,7 +15,8 @@ from regatta.models.load.comparing import SMALL, Comparison, Load, compare_loads
 from regatta.models.load.drawing import Uniform, draw
 from regatta.models.load.fitting import fit_model
 from regatta.models.load.model import RequestModel
-from regatta.models.load.page import comparison_tables, write_comparison
+from regatta.models.load.page import write_comparison
+from regatta.models.load.tables import comparison_tables
 from regatta.models.load.visits import Pauses
 
 KNOWN = Known(sessions=450)
