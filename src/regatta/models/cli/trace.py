@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from regatta.cli.options import results_option
-from regatta.host.errors import RegattaError
 from regatta.models.cli.trace_events import trace_events
 from regatta.models.cli.trace_files import trace_files
 from regatta.models.cli.trace_heap import trace_heap
 from regatta.models.cli.trace_memory import trace_memory
+from regatta.models.cli.trace_options import (
+    OWN_WORDS,
+    benchmark_option,
+    calls_option,
+    cell_options,
+    check_cell,
+    check_writable,
+    command_argument,
+    level_option,
+    name_option,
+    tally_option,
+    vector_option,
+)
 
 if TYPE_CHECKING:
     from regatta.models.system_calls.runs import Figure
@@ -45,12 +55,10 @@ def _figure(text: str | None, option: str) -> Figure | None:
         ) from None
 
 
-@trace.command("os", context_settings={"allow_interspersed_args": False})
-@click.option(
-    "-o", "output", type=click.Path(dir_okay=False, path_type=Path), help="File for the vector (YAML)."
-)
+@trace.command("os", context_settings=OWN_WORDS)
+@vector_option
 @click.option("--tool", type=click.Choice((*TOOLS, "none")), default="auto", show_default=True, help="bpftrace counts in the kernel, has less overhead and needs root. strace works everywhere. `none` does not trace, for comparison.")  # fmt: skip
-@click.option("--name", help="Name of the vector. [default: name of the command]")
+@name_option
 @click.option("--per", default="run", show_default=True, help="Name of one unit of work of the application.")
 @click.option("--units", type=click.FloatRange(min=0, min_open=True), help="Units of work per run, or per window. [default: 1]")  # fmt: skip
 @click.option("--units-from", metavar="FILE:KEY", help="Read the units from a JSON object on a line of FILE (`-`: output of the command). With --pid: a growing counter.")  # fmt: skip
@@ -60,19 +68,17 @@ def _figure(text: str | None, option: str) -> Figure | None:
     help="Read the elapsed time of a run, in ns, in the same way. [default: the clock]",
 )
 @click.option("--user-time-from", metavar="FILE:KEY", help="Read the user time of a run, in ns, in the same way. [default: from the kernel]")  # fmt: skip
-@click.option("--benchmark", default="", metavar="SUITE/NAME", help="Benchmark of the vector, to find measured times.")  # fmt: skip
+@benchmark_option
 @click.option("--overhead", "pairs", type=click.IntRange(0, 100), default=None, help="Runs (or windows) without and with the tracer, alternating. [default: 3; with --pid: 0, one traced window]")  # fmt: skip
-@click.option("--level", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True, help="Confidence level of the intervals.")  # fmt: skip
+@level_option
 @click.option("--pid", type=click.IntRange(min=1), help="Trace a running process with all its descendants.")
 @click.option("--for", "--for-s", "for_s", type=click.FloatRange(min=0.1), help="With --pid: length of a window in seconds. [default: until SIGINT or SIGTERM]")  # fmt: skip
 @click.option(
     "--ready", type=click.Path(path_type=Path), help="With --pid: create this file once tracing has started."
 )
-@click.option(
-    "--tally", type=click.Path(dir_okay=False, path_type=Path), help="Also write the raw counts, as JSON."
-)
-@click.option("--calls", type=click.Path(dir_okay=False, path_type=Path), help="Table of calls. [default: configs/primitives/os-calls.yml]")  # fmt: skip
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@tally_option
+@calls_option("os-calls.yml")
+@command_argument
 def trace_os(command: tuple[str, ...], **options: object) -> None:
     """Trace the system calls of COMMAND, or of a running process, and count them as primitives.
 
@@ -104,26 +110,21 @@ def trace_os(command: tuple[str, ...], **options: object) -> None:
     _trace(wanted, tool, "os-calls.yml")
 
 
-@trace.command("java", context_settings={"allow_interspersed_args": False})
-@click.option(
-    "-o", "output", type=click.Path(dir_okay=False, path_type=Path), help="File for the vector (YAML)."
-)
-@click.option("--name", help="Name of the vector. [default: name of the command]")
+@trace.command("java", context_settings=OWN_WORDS)
+@vector_option
+@name_option
 @click.option("--per", help="Name of one unit of work of the application. [default: iteration; with --startup: start]")  # fmt: skip
 @click.option("--startup", is_flag=True, help="Count what comes before the counted iterations, with the classes loaded and the bytecode compiled.")  # fmt: skip
-@click.option("--cell", "benchmark_of_cell", default="", metavar="SUITE/NAME", help="Trace this benchmark of --experiment with its command, JVM, heap and warm-up, instead of COMMAND.")  # fmt: skip
-@click.option("--experiment", default="", metavar="NAME", help="With --cell: a planned experiment.")
-@results_option
-@click.option("--configuration", default="", help="Name of this JVM in system vectors, such as `temurin-17 parallel`, to predict elapsed times. With --cell: which of its configurations.")  # fmt: skip
-@click.option("--warmup", type=click.IntRange(0), default=None, help="Number of first iterations to exclude. [default: 1; with --cell: as in the experiment]")  # fmt: skip
-@click.option("--benchmark", default="", metavar="SUITE/NAME", help="Benchmark of the vector, to find measured times.")  # fmt: skip
-@click.option("--overhead", "pairs", type=click.IntRange(0, 100), default=None, help="Runs without and with the profiler, alternating. 0: one run, with the profiler. [default: 3]")  # fmt: skip
-@click.option("--level", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True, help="Confidence level of the intervals.")  # fmt: skip
-@click.option(
-    "--tally", type=click.Path(dir_okay=False, path_type=Path), help="Also write the raw counts, as JSON."
+@cell_options(
+    "Trace",
+    "Name of this JVM in system vectors, such as `temurin-17 parallel`, to predict elapsed times. With --cell: which of its configurations.",
 )
-@click.option("--calls", type=click.Path(dir_okay=False, path_type=Path), help="Table of calls. [default: configs/primitives/java-calls.yml]")  # fmt: skip
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@benchmark_option
+@click.option("--overhead", "pairs", type=click.IntRange(0, 100), default=None, help="Runs without and with the profiler, alternating. 0: one run, with the profiler. [default: 3]")  # fmt: skip
+@level_option
+@tally_option
+@calls_option("java-calls.yml")
+@command_argument
 def trace_java(
     command: tuple[str, ...], benchmark_of_cell: str, experiment: str, results: Path, **options: object
 ) -> None:
@@ -138,8 +139,7 @@ def trace_java(
     """
     from regatta.models.system_calls.windows import JAVA, CountingRequest
 
-    if bool(benchmark_of_cell) == bool(command) or bool(benchmark_of_cell) != bool(experiment):
-        raise click.UsageError("expected either a command after --, or --cell with --experiment")
+    check_cell(command, benchmark_of_cell, experiment)
     if options["output"] is None and options["tally"] is None:
         raise click.UsageError("expected -o FILE")
     if options["name"] == "" or options["per"] == "":
@@ -215,27 +215,6 @@ def _check_first(wanted: CountingRequest, tool: str) -> None:
         check_writable(wanted.output)
     if wanted.tally is not None:
         check_writable(wanted.tally, in_place=True)
-
-
-def check_writable(path: Path, in_place: bool = False) -> None:
-    """Check that a file can be replaced by renaming, as for vectors, or written in place or created, as for tallies.
-
-    Raises:
-        RegattaError: it cannot.
-    """
-    try:
-        if in_place and path.exists():
-            path.open("ab").close()
-            return
-        if not in_place:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent):
-            pass
-    except OSError as error:
-        got = error.strerror or str(error)
-        raise RegattaError(
-            str(path), "a writable file", got, "free disk space, or choose another folder"
-        ) from error
 
 
 def _show(provenance: object, counts: int, path: str) -> None:

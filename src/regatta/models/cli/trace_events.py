@@ -10,6 +10,7 @@ import click
 
 from regatta.host.errors import RegattaError, SpecError
 from regatta.host.files import scratch_folder, written
+from regatta.models.cli.trace_options import FILE, FOLDER, OWN_WORDS, command_argument
 
 if TYPE_CHECKING:
     from regatta.host.values.events import Events
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 15
 
 
-@click.command("events", context_settings={"allow_interspersed_args": False})
-@click.option("-o", "output", type=click.Path(file_okay=False, path_type=Path), help="Folder for the trace (Parquet). [default: none, only the measures]")  # fmt: skip
+@click.command("events", context_settings=OWN_WORDS)
+@click.option("-o", "output", type=FOLDER, help="Folder for the trace (Parquet). [default: none, only the measures]")  # fmt: skip
 @click.option("--modifier", metavar="NAME", default="events", show_default=True, help="Modifier of configs/modifiers.yml with the events to record, such as events-apache.")  # fmt: skip
 @click.option("--after", "after_s", type=click.FloatRange(0, 86400), help="Seconds until the window begins. [default: that of the modifier; with --pid: 0]")  # fmt: skip
 @click.option("--for", "for_s", type=click.FloatRange(0.01, 3600), help="Maximum seconds of the window. [default: that of the modifier]")  # fmt: skip
@@ -30,15 +31,15 @@ _LONGEST_NAME = 15
 @click.option("--pid", type=click.IntRange(min=1), help="Record while this process runs, instead of a COMMAND.")  # fmt: skip
 @click.option("--ready", type=click.Path(path_type=Path), help="With --pid: create this file once recording has begun.")  # fmt: skip
 @click.option("--from", "source", type=click.Path(exists=True, path_type=Path), help="Read an existing trace: a folder of this command, a kept recording, the text of ftrace, trace-cmd or perf, or a flight recording (.jfr).")  # fmt: skip
-@click.option("--perfetto", type=click.Path(dir_okay=False, path_type=Path), help="Also write a file for the viewer ui.perfetto.dev.")  # fmt: skip
-@click.option("--transactions", type=click.Path(dir_okay=False, path_type=Path), help="Also write one row per transaction (Parquet): times, states and used objects.")  # fmt: skip
-@click.option("--chart", type=click.Path(dir_okay=False, path_type=Path), help="Also write a time chart (HTML) of one transaction, or of --window.")  # fmt: skip
+@click.option("--perfetto", type=FILE, help="Also write a file for the viewer ui.perfetto.dev.")  # fmt: skip
+@click.option("--transactions", type=FILE, help="Also write one row per transaction (Parquet): times, states and used objects.")  # fmt: skip
+@click.option("--chart", type=FILE, help="Also write a time chart (HTML) of one transaction, or of --window.")  # fmt: skip
 @click.option("--transaction", type=click.IntRange(0), help="With --chart: number of the transaction, its `request` in --transactions. [default: that with the median response time]")  # fmt: skip
 @click.option("--window", type=(click.FloatRange(0), click.FloatRange(0)), metavar="BEGIN END", help="With --chart: ms from the begin of the trace, instead of a transaction.")  # fmt: skip
 @click.option("--clients", type=click.IntRange(1, 10_000), help="Number of clients, for what-if estimates. [default: mean number of transactions at a time]")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the measures as JSON.")
-@click.option("--record-into", type=click.Path(file_okay=False, path_type=Path), hidden=True)
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.option("--record-into", type=FOLDER, hidden=True)
+@command_argument
 def trace_events(
     command: tuple[str, ...],
     source: Path | None,

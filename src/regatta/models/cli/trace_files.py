@@ -17,6 +17,7 @@ from regatta.host.errors import HostError, RegattaError
 from regatta.host.files import bounded_lines, check_room, scratch_folder
 from regatta.host.foreign import foreign
 from regatta.host.printable import printable
+from regatta.models.cli.trace_options import FOLDER, OWN_WORDS, command_argument
 
 if TYPE_CHECKING:
     from regatta.models.page_cache.cache import CacheCounts
@@ -27,15 +28,15 @@ _PARTS = (1.0, 0.5, 0.25, 0.125)
 _MIB = 1 << 20
 
 
-@click.command("files", context_settings={"allow_interspersed_args": False})
-@click.option("-o", "output", type=click.Path(file_okay=False, path_type=Path), help="Folder for the trace (Parquet). [default: none, only the counts]")  # fmt: skip
+@click.command("files", context_settings=OWN_WORDS)
+@click.option("-o", "output", type=FOLDER, help="Folder for the trace (Parquet). [default: none, only the counts]")  # fmt: skip
 @click.option("--from", "source", type=click.Path(exists=True, path_type=Path), help="Read an existing trace instead of running COMMAND: a folder of -o, or the text of strace.")  # fmt: skip
 @click.option("--memory", "memories", multiple=True, type=click.FloatRange(0.01, 1e8), metavar="MIB", help="Limit of memory to simulate: MiB for the page cache and for the processes themselves. Repeatable. [default: all that COMMAND uses, its half, quarter and eighth]")  # fmt: skip
 @click.option("--only", "folder", type=click.Path(path_type=Path), help="Only files below this folder need room; all others are in memory, because other programs use them too.")  # fmt: skip
 @click.option("--policy", type=click.Choice(["two-list", "lru"]), default="two-list", show_default=True, help="Which page leaves a full cache: as in Linux (active and inactive list), or the least recently used.")  # fmt: skip
 @click.option("--read-ahead", "read_ahead_kib", type=click.IntRange(0, 1 << 20), help="KiB of the largest window of read-ahead. [default: that of the disk of the files, or 128]")  # fmt: skip
 @json_option
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@command_argument
 def trace_files(
     command: tuple[str, ...],
     output: Path | None,
@@ -84,7 +85,7 @@ def _recorded(command: tuple[str, ...], folder: Path | None) -> Operations:
     from regatta.models.page_cache.limited import read_ahead_kib_of
     from regatta.models.page_cache.strace_grammar import MAX_LINE
     from regatta.models.page_cache.strace_reader import read_strace, size_on_host, strace_arguments
-    from regatta.models.system_calls.memory_samples import MemorySamples
+    from regatta.models.system_calls.processes import MemorySamples
     from regatta.models.system_calls.strace import strace_program
 
     program = strace_program()

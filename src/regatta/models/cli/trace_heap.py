@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regatta.cli.options import results_option
+from regatta.models.cli.trace_options import (
+    FILE,
+    OWN_WORDS,
+    cell_options,
+    check_cell,
+    check_writable,
+    command_argument,
+    level_option,
+    name_option,
+)
 
 if TYPE_CHECKING:
     from regatta.models.gc.heap_vector import HeapVector
@@ -45,21 +54,17 @@ class Bytes(click.ParamType[int]):
         return size
 
 
-@click.command("heap", context_settings={"allow_interspersed_args": False})
-@click.option("-o", "output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="File for the heap vector (JSON).")  # fmt: skip
+@click.command("heap", context_settings=OWN_WORDS)
+@click.option("-o", "output", type=FILE, required=True, help="File for the heap vector (JSON).")  # fmt: skip
 @click.option("--interval", type=Bytes(0, (1 << 31) - 1), default="8k", show_default=True, help="Mean bytes between sampled objects. 0: every object, which takes several times as long.")  # fmt: skip
 @click.option("--every", type=Bytes(1, 1 << 62), default=_EVERY, show_default=True, help="Allocated bytes between checkpoints, which count the reachable objects. They take most of the time.")  # fmt: skip
-@click.option("--name", help="Name of the vector. [default: name of the command]")
+@name_option
 @click.option("--benchmark", default="", metavar="SUITE/NAME", help="Benchmark of the vector.")
-@click.option("--cell", "benchmark_of_cell", default="", metavar="SUITE/NAME", help="Profile this benchmark of --experiment with its command, JVM, heap and warm-up, instead of COMMAND.")  # fmt: skip
-@click.option("--experiment", default="", metavar="NAME", help="With --cell: a planned experiment.")
-@results_option
-@click.option("--configuration", default="", help="With --cell: which of its configurations.")
-@click.option("--warmup", type=click.IntRange(0), default=None, help="Number of first iterations to exclude. [default: 1; with --cell: as in the experiment]")  # fmt: skip
+@cell_options("Profile", "With --cell: which of its configurations.")
 @click.option("--runs", type=click.IntRange(1, 100), default=_RUNS, show_default=True, help="Runs with the profiler. They differ by what the compiler removes.")  # fmt: skip
 @click.option("--overhead", "pairs", type=click.IntRange(0, 100), default=0, show_default=True, help="Also runs without the profiler, alternating with the first of --runs, or with as many.")  # fmt: skip
-@click.option("--level", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True, help="Confidence level of the intervals.")  # fmt: skip
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@level_option
+@command_argument
 def trace_heap(
     command: tuple[str, ...], benchmark_of_cell: str, experiment: str, results: Path, **options: object
 ) -> None:
@@ -71,12 +76,10 @@ def trace_heap(
 
     The unit of work is an iteration of a program with Regatta's harness, or the whole run of any other program.
     """
-    from regatta.models.cli.trace import check_writable
     from regatta.models.gc.heap_profile import profile_heap
     from regatta.models.gc.heap_vector import heap_vector, write_heap_vector
 
-    if bool(benchmark_of_cell) == bool(command) or bool(benchmark_of_cell) != bool(experiment):
-        raise click.UsageError("expected either a command after --, or --cell with --experiment")
+    check_cell(command, benchmark_of_cell, experiment)
     if options["configuration"] and not benchmark_of_cell:
         raise click.UsageError("--configuration: expected together with --cell")
     if options["name"] == "":

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from regatta.host.errors import RegattaError
 from regatta.models.system_calls.application import ratio_of
-from regatta.models.system_calls.java import counted_windows, iteration_ns, read_of_jvm, reporting_to
+from regatta.models.system_calls.java import counted_windows, iteration_ns, read_of_jvm
 from regatta.models.system_calls.java_events import events_agent
-from regatta.models.system_calls.planned_command import PlannedCommand
+from regatta.models.system_calls.planned_command import PlannedCommand, reporting
 from regatta.models.system_calls.runs import Figures, run_command
 from regatta.models.system_calls.tools import NoTracer
 from regatta.models.vectors.values import Value
@@ -390,14 +390,11 @@ def profile_heap(
 
     def run_ns(profiled: bool) -> float:
         with tempfile.TemporaryDirectory() as folder:
-            file, results = Path(folder) / "heap.json", Path(folder) / "results.jsonl"
+            file = Path(folder) / "heap.json"
             words = list(command)
             if profiled:
                 words = with_heap_profile(words, agent, file, interval=interval, every=every, warmup=warmup)
-            if cell is None:
-                words = reporting_to(words, results)
-            else:
-                words = [*cell.words(Path(folder), results), *words]
+            words, results = reporting(words, cell, Path(folder))
             run, _ = run_command(words, NoTracer(), Figures(1.0))
             if profiled:
                 profiles.append(read_heap_profile(file))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict, TypeVar
@@ -72,11 +72,6 @@ def with_profiler(command: Sequence[str], jar: Path, profile: Path) -> list[str]
         profile: file that the JVM writes when it ends.
     """
     return [command[0], f"-javaagent:{jar}={profile}", *command[1:]]
-
-
-def reporting_to(command: Sequence[str], results: Path) -> list[str]:
-    """Return the command with the variable that makes Regatta's harness report its iterations to a file."""
-    return ["env", f"REGATTA_RESULTS={results}", *command]
 
 
 def iteration_ns(results: Path, warmup: int, metric: str = "elapsed") -> float | None:
@@ -150,13 +145,22 @@ def read_profile(path: Path) -> Profile:
         RegattaError: the JVM has not written it, or it has another shape.
     """
     profile = read_of_jvm(Profile, path, "profile")
-    lengths = {len(line["calls"]) for line in profile.methods} | {
-        len(line["amount"]) for line in profile.methods if "amount" in line
-    }
-    if profile.profile != _VERSION or not lengths <= {len(profile.windows)}:
-        got = f"version {profile.profile} with lists of {sorted(lengths)} for {len(profile.windows)} windows"
-        raise RegattaError("profile", f"version {_VERSION}, and a value for each window", got)
+    lists = [line["calls"] for line in profile.methods]
+    lists += [line["amount"] for line in profile.methods if "amount" in line]
+    check_lists("profile", profile.profile, lists, profile.windows)
     return profile
+
+
+def check_lists(where: str, version: int, lists: Iterable[Sequence[int]], windows: Sequence[str]) -> None:
+    """Check that a file of an agent has the known version, and a value of each list for each window.
+
+    Raises:
+        RegattaError: it has not.
+    """
+    lengths = set(map(len, lists))
+    if version != _VERSION or not lengths <= {len(windows)}:
+        got = f"version {version} with lists of {sorted(lengths)} for {len(windows)} windows"
+        raise RegattaError(where, f"version {_VERSION}, and a value for each window", got)
 
 
 def counted_windows(windows: Sequence[str], warmup: int, startup: bool = False) -> Sequence[int]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from regatta.host.errors import RegattaError
 from regatta.host.ready.builds import build
 from regatta.host.values.experiment import Build
-from regatta.models.system_calls.java import counted_windows, read_of_jvm
+from regatta.models.system_calls.java import check_lists, counted_windows, read_of_jvm
 from regatta.models.vectors.calls import JVM_WORK, Seen, Tally
 from regatta.spec.home import find_home
 
@@ -21,7 +21,6 @@ _BUILD = Build(
     {"agent": "build/libregatta_events.so"},
     ("make", "cc", "javac"),
 )
-_VERSION = 1
 _STARTUP = "startup"
 _CPU = "thread_cpu_ns"
 #: threads of the JVM itself, such as the one that runs finalizers, add up to this to the one thread of an application
@@ -73,10 +72,7 @@ def read_events(path: Path) -> Events:
         RegattaError: the JVM has not written it, or it has another shape.
     """
     events = read_of_jvm(Events, path, "events")
-    lengths = {len(events.ended_ns), *map(len, events.counts.values())}
-    if events.events != _VERSION or lengths != {len(events.windows)}:
-        got = f"version {events.events} with lists of {sorted(lengths)} for {len(events.windows)} windows"
-        raise RegattaError("events", f"version {_VERSION}, and a value for each window", got)
+    check_lists("events", events.events, [events.ended_ns, *events.counts.values()], events.windows)
     return events
 
 

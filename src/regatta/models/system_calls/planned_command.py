@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,3 +64,18 @@ class PlannedCommand:
         variables = {**self.environment, **{name: str(path) for name, path in places.items()}}
         told = [f"{name}={value}" for name, value in sorted(variables.items())]
         return ["env", "-i", "-C", self.directory or str(work), *told]
+
+
+def reporting(
+    command: Sequence[str], cell: PlannedCommand | None, folder: Path
+) -> tuple[Sequence[str], Path]:
+    """Return a command that makes Regatta's harness report its iterations to a file of a folder, and this file.
+
+    Args:
+        command: the command of a JVM.
+        cell: the cell that it is from, if any: its environment is as planned.
+        folder: an existing folder.
+    """
+    results = folder / "results.jsonl"
+    before = ["env", f"REGATTA_RESULTS={results}"] if cell is None else cell.words(folder, results)
+    return [*before, *command], results

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +16,8 @@ from regatta.models.system_calls.tree import Memory
 _PROC = Path("/proc")
 #: to attach to a tree that forks
 _ATTEMPTS = 5
+#: between samples of memory
+_EVERY_S = 0.05
 
 
 def _status(pid: int) -> dict[str, str]:
@@ -139,3 +143,31 @@ def calls_under_way(pids: tuple[int, ...]) -> dict[int, tuple[int, int]]:
             if len(words) > 2 and words[0].isdigit():
                 found[int(thread)] = (int(words[0]), int(words[1], 16))
     return found
+
+
+class MemorySamples:
+    """Samples the descendants of a process, without that process, from the `with` statement to its end.
+
+    `rows`: (ns since 1970, bytes of anonymous memory). Pages that processes share after a fork count once for each.
+    """
+
+    def __init__(self, root: int) -> None:
+        self.rows: list[tuple[int, int]] = []
+        self._root = root
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+
+    def __enter__(self) -> MemorySamples:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _sample(self) -> None:
+        while not self._stop.wait(_EVERY_S):
+            now = time.time_ns()
+            total = sum(anonymous_bytes(pid) for pid in tree_of(self._root)[1:])
+            if total:
+                self.rows.append((now, total))

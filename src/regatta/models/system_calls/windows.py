@@ -19,7 +19,6 @@ from regatta.models.system_calls.java import (
     iteration_ns,
     profiler_jar,
     read_profile,
-    reporting_to,
     tally_of,
     with_profiler,
 )
@@ -31,6 +30,7 @@ from regatta.models.system_calls.java_configuration import (
     named_jvm,
 )
 from regatta.models.system_calls.java_events import (
+    Events,
     counted_of,
     events_agent,
     intervals_ns,
@@ -41,7 +41,7 @@ from regatta.models.system_calls.java_events import (
     words_of,
 )
 from regatta.models.system_calls.java_samples import read_samples, share_words, with_recording
-from regatta.models.system_calls.planned_command import PlannedCommand
+from regatta.models.system_calls.planned_command import PlannedCommand, reporting
 from regatta.models.system_calls.processes import is_there
 from regatta.models.system_calls.runs import (
     TRACER,
@@ -190,11 +190,10 @@ def _run(wanted: CountingRequest, tool: str, table: CallTable, measured: Measure
         measured.traces.append(Trace(tally, run.units))
 
 
-def _reporting(wanted: CountingRequest, command: Sequence[str], results: Path) -> list[str]:
-    """Return the command that makes Regatta's harness report to a file; that of a cell in an environment as planned."""
-    if wanted.cell is None:
-        return reporting_to(command, results)
-    return [*wanted.cell.words(results.parent, results), *command]
+def _run_jvm(wanted: CountingRequest, command: Sequence[str], folder: Path) -> tuple[Run, Path]:
+    """Run a JVM to its end. Return the run, and the file to which Regatta's harness reports, if it has one."""
+    words, results = reporting(command, wanted.cell, folder)
+    return run_command(words, NoTracer(), Figures(1.0))[0], results
 
 
 def _flags(wanted: CountingRequest) -> list[str]:
@@ -222,9 +221,9 @@ def _run_java(
 ) -> None:
     """Run a JVM, with the profiler if there is a `jar`. Without it, the harness reports the time of its iterations."""
     with tempfile.TemporaryDirectory() as folder:
-        profile, results = Path(folder) / "profile.json", Path(folder) / "results.jsonl"
+        profile = Path(folder) / "profile.json"
         command = with_profiler(wanted.command, jar, profile) if jar else wanted.command
-        run, _ = run_command(_reporting(wanted, command, results), NoTracer(), Figures(1.0))
+        run, results = _run_jvm(wanted, command, Path(folder))
         if jar is None:
             if wanted.startup:
                 # It has no elapsed time of its own: the compilers work at the same time as the application.
@@ -246,13 +245,8 @@ def _run_java(
 
 def _run_with_events(wanted: CountingRequest, measured: Measured) -> None:
     """Run a JVM with the agent that counts events, without the profiler, which itself loads classes and is compiled."""
-    agent = events_agent()
     with tempfile.TemporaryDirectory() as folder:
-        events, results = Path(folder) / "events.json", Path(folder) / "results.jsonl"
-        command = with_events(wanted.command, agent, events)
-        run, _ = run_command(_reporting(wanted, command, results), NoTracer(), Figures(1.0))
-        found = read_events(events)
-        counted = counted_of(found, wanted.warmup, results.exists(), wanted.startup)
+        run, results, found, counted = _with_agent(wanted, wanted.command, Path(folder))
         elapsed_ns = iteration_ns(results, wanted.warmup) or run.elapsed_ns
         pause_ns = iteration_ns(results, wanted.warmup, _PAUSES) or 0.0
     measured.told |= words_of(found, counted, 1 if wanted.startup else len(counted))
@@ -266,21 +260,28 @@ def _run_with_events(wanted: CountingRequest, measured: Measured) -> None:
 
 def _run_sampled(wanted: CountingRequest, measured: Measured) -> None:
     """Run a JVM that samples its threads. The agent only reports when the iterations were."""
-    agent = events_agent()
     with tempfile.TemporaryDirectory() as folder:
-        events, results = Path(folder) / "events.json", Path(folder) / "results.jsonl"
         command, recording = with_recording(wanted.command, Path(folder))
-        command = with_events(command, agent, events, windows_only=True)
         try:
-            run_command(_reporting(wanted, command, results), NoTracer(), Figures(1.0))
+            _, _, found, counted = _with_agent(wanted, command, Path(folder), windows_only=True)
         except VerificationError as error:
-            got = f"a failure with {command[2].partition(':filename')[0]}"
+            got = f"a failure with {command[1].partition(':filename')[0]}"
             raise RegattaError("samples", "a JVM with the flight recorder (JFR)", got) from error
-        found = read_events(events)
-        counted = counted_of(found, wanted.warmup, results.exists(), wanted.startup)
-        intervals = intervals_ns(found, counted)
         samples = read_samples(recording, wanted.command[0])
-        measured.told["system_share"], measured.told["code"] = share_words(samples, intervals, wanted.level)
+    shares = share_words(samples, intervals_ns(found, counted), wanted.level)
+    measured.told["system_share"], measured.told["code"] = shares
+
+
+def _with_agent(
+    wanted: CountingRequest, command: Sequence[str], folder: Path, *, windows_only: bool = False
+) -> tuple[Run, Path, Events, Sequence[int]]:
+    """Run a JVM with the agent. Return the run, the file of the harness, the events, and the windows that count."""
+    file = folder / "events.json"
+    run, results = _run_jvm(
+        wanted, with_events(command, events_agent(), file, windows_only=windows_only), folder
+    )
+    found = read_events(file)
+    return run, results, found, counted_of(found, wanted.warmup, results.exists(), wanted.startup)
 
 
 def _windows(wanted: CountingRequest, pid: int, tool: str, table: CallTable) -> Measured:
