@@ -88,12 +88,14 @@ def model_log(
     import numpy as np
 
     from regatta.models.load.comparing import compare_loads, of_log, of_model
+    from regatta.models.load.fitting import fit_model
     from regatta.models.load.model import write_model
+    from regatta.models.load.page import write_comparison
 
     random = np.random.default_rng(seed)
     pauses = _pauses(idle_s, think_s)
     with _read(logs, text, pauses, names) as read:
-        found = _fitted(read, pauses, names)
+        found = fit_model(read, pauses, names)
         measured = of_log("log", read, found)
         comparison = compare_loads(
             measured, of_model("model", found, min(_DRAWN, found.source.sessions), random), idle_s, random
@@ -101,12 +103,11 @@ def model_log(
         if output is not None:
             write_model(found, output)
         if picture is not None:
-            _picture(comparison, "Log and model", picture)
+            write_comparison(comparison, "Log and model", picture)
         if as_json:
             click.echo(json.dumps({"model": found.model_dump(), "comparison": _plain(comparison)}, indent=1))
             return
-        _show_log(read, found)
-    _show_parts(found)
+        _show_model(read, found)
     _show_comparison(comparison)
 
 
@@ -196,7 +197,9 @@ def model_compare(
     import numpy as np
 
     from regatta.models.load.comparing import compare_loads, of_log, of_model
+    from regatta.models.load.fitting import fit_model
     from regatta.models.load.model import read_model
+    from regatta.models.load.page import write_comparison
 
     random = np.random.default_rng(seed)
     pauses = _pauses(idle_s, think_s)
@@ -209,10 +212,10 @@ def model_compare(
             loads.append(of_model(name, found, min(_DRAWN, max(1, found.source.sessions)), random))
         else:
             with _read((path,), text, pauses, names=False) as read:
-                loads.append(of_log(name, read, _fitted(read, pauses, names=False)))
+                loads.append(of_log(name, read, fit_model(read, pauses)))
     comparison = compare_loads(loads[0], loads[1], idle_s, random)
     if picture is not None:
-        _picture(comparison, f"{loads[0].name} and {loads[1].name}", picture)
+        write_comparison(comparison, f"{loads[0].name} and {loads[1].name}", picture)
     if as_json:
         click.echo(json.dumps(_plain(comparison), indent=1))
         return
@@ -260,19 +263,9 @@ def _read(logs: Sequence[Path], text: str | None, pauses: Pauses, names: bool) -
             read.database.close()
 
 
-def _fitted(read: Read, pauses: Pauses, names: bool) -> RequestModel:
-    from regatta.models.load.fitting import fit_model
+def _show_model(read: Read, found: RequestModel) -> None:
+    from regatta.models.load.tables import part_table
 
-    return fit_model(read, pauses, names)
-
-
-def _picture(comparison: Comparison, title: str, path: Path) -> None:
-    from regatta.models.load.page import write_comparison
-
-    write_comparison(comparison, title, path)
-
-
-def _show_log(read: Read, found: RequestModel) -> None:
     source = found.source
     console = plain_console()
     console.print(
@@ -286,12 +279,6 @@ def _show_log(read: Read, found: RequestModel) -> None:
         click.echo(f"note: {read.disordered:,} lines are over a minute earlier than the line before; requests are sorted", err=True)  # fmt: skip
     if read.zones > 1:
         click.echo(f"note: times have {read.zones} time zones; all were converted to UTC", err=True)
-
-
-def _show_parts(found: RequestModel) -> None:
-    from regatta.models.load.tables import part_table
-
-    console = plain_console()
     console.print()
     show(console, part_table(found))
 
@@ -306,27 +293,15 @@ def _show_comparison(comparison: Comparison) -> None:
     console.print(f"\n{WORDS}")
 
 
-def _or_null(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
 def _plain(comparison: Comparison) -> dict[str, Any]:
-    parts = [
-        {
-            "part": one.part.title,
-            "unit": one.part.unit,
-            **(
-                {"reason": one.reason}
-                if one.distance is None
-                else {
-                    "distance": one.distance.distance,
-                    "by_chance": _or_null(one.distance.chance),
-                    "p": _or_null(one.distance.p),
-                }
-            ),
-        }
-        for one in comparison.parts
-    ]
+    parts: list[dict[str, Any]] = []
+    for one in comparison.parts:
+        parts.append({"part": one.part.title, "unit": one.part.unit})
+        if one.distance is None:
+            parts[-1]["reason"] = one.reason
+        else:
+            found = {"distance": one.distance.distance, "by_chance": one.distance.chance, "p": one.distance.p}
+            parts[-1] |= {key: None if math.isnan(value) else value for key, value in found.items()}
     return {
         "names": list(comparison.names),
         "parts": parts,

@@ -107,6 +107,7 @@ def draw(model: RequestModel, sessions: int, random: Uniform, size_factor: float
     named = np.array([KINDS.index(name) for name in model.kinds])
     kinds = named[_chosen(np.array(list(model.kinds.values())), count, random)]
     private = _private(model, objects, len(sizes), random)
+    latency = model.proxy.origin_latency if model.proxy is not None else None
     return Drawn(
         np.full(sessions, -1),
         lengths,
@@ -116,7 +117,7 @@ def draw(model: RequestModel, sessions: int, random: Uniform, size_factor: float
         views,
         np.rint(sizes * size_factor).clip(_LEAST_BYTES, _MOST_BYTES).astype(np.int64),
         private,
-        _latencies(model.proxy.origin_latency if model.proxy is not None else None),
+        np.zeros(0, dtype=np.int64) if latency is None else _whole_us(1e6 * latency.quantile(_SHARES)),
     )
 
 
@@ -140,12 +141,6 @@ def _unconditional(kinds: Ints, private: NDArray[np.bool_]) -> Ints:
     return np.where(private & (kinds == KINDS.index("unmodified")), KINDS.index("ok"), kinds)
 
 
-def _latencies(distribution: Distribution | None) -> Ints:
-    if distribution is None:
-        return np.zeros(0, dtype=np.int64)
-    return _whole_us(1e6 * distribution.quantile(_SHARES))
-
-
 def _whole_us(values: Floats) -> Ints:
     return np.rint(values).clip(0, _MOST_LATENCY_US).astype(np.int64)
 
@@ -161,10 +156,6 @@ def _chosen(shares: Floats, count: int, random: Uniform) -> Ints:
     return np.asarray(at.clip(0, len(shares) - 1))
 
 
-def _normalised(shares: Floats) -> Floats:
-    return np.asarray(shares / shares.sum())
-
-
 def _site(model: RequestModel, random: Uniform) -> tuple[Floats, Floats]:
     """Return share and size of every object. Within a stratum, shares follow the model's law of Zipf."""
     shares = [np.array([one.share for one in model.objects.popular])]
@@ -172,7 +163,8 @@ def _site(model: RequestModel, random: Uniform) -> tuple[Floats, Floats]:
     rank = len(model.objects.popular) + 1
     for stratum in model.objects.strata:
         ranks = np.arange(rank, rank + stratum.objects, dtype=float)
-        shares.append(stratum.share * _normalised(ranks**-model.objects.zipf))
+        law = ranks**-model.objects.zipf
+        shares.append(stratum.share * (law / law.sum()))
         sizes.append(stratum.bytes.quantile(random.random(stratum.objects)))
         rank += stratum.objects
     return np.concatenate(shares), np.concatenate(sizes)
