@@ -74,11 +74,9 @@ class StraceReader:
         self.example = ""
         self.other_mode = 0
         self.namespaces = 0
-        self.lines = 0
 
     def read(self, line: str) -> None:
         """Count one line."""
-        self.lines += 1
         if len(line) > MAX_LINE:
             self.damage(line)
         elif begin := _BEGIN.match(line):
