@@ -13,8 +13,7 @@ from regatta.answers.spine.families.result import Family
 from regatta.answers.spine.parts import FamilyPair, Place, Sample
 from regatta.answers.spine.result import Answer, CellAnswer, Comparison, Failure
 from regatta.answers.spine.verdicts import judge
-from regatta.answers.topics.dependence.compute import dependence_words, dependences
-from regatta.answers.topics.dependence.topic import DEPENDENCE
+from regatta.answers.topics.dependence.topic import DEPENDENCE, dependence_words, dependences
 from regatta.host.values.experiment import Heap
 from regatta.stats.estimate import Interval
 

@@ -330,9 +330,4 @@ def _first(block: Sequence[float], gap: float, room: float) -> float:
 
 
 def _label(text: str, colour: str) -> dict[str, Any]:
-    return {
-        "text": text,
-        "showarrow": False,
-        "font": {"size": _FONT_PX, "color": colour},
-        "borderpad": 0,
-    }
+    return {"text": text, "showarrow": False, "font": {"size": _FONT_PX, "color": colour}, "borderpad": 0}

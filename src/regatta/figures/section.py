@@ -45,14 +45,16 @@ class Table:
 
 
 Row = TypeVar("Row")
+#: a column for any object with some property serves more specific objects, too
+Shown = TypeVar("Shown", contravariant=True)
 
 
 @dataclass(frozen=True)
-class Column(Generic[Row]):
+class Column(Generic[Shown]):
     """A column of a table that lists objects: its title, and the text of each object."""
 
     title: str
-    text: Callable[[Row], str]
+    text: Callable[[Shown], str]
     #: right-aligned
     numeric: bool = False
     #: collapsed on a page, and omitted in a terminal

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from regatta.answers.history.result import History, LevelShift, SeriesHistory
+from regatta.answers.history.compute import History, LevelShift, SeriesHistory
 from regatta.influx.client import Client
 from regatta.influx.journal import tagged
 from regatta.influx.points import ESTIMATE, EVENT, SHIFT, Point, apart, estimate_point

@@ -216,18 +216,14 @@ def _three(tables: ArrayLike) -> Floats:
     return y
 
 
-def _common(
-    seen: Bools,
-) -> Integers:
+def _common(seen: Bools) -> Integers:
     """Return the number of blocks that two alternatives share. The diagonal counts the values."""
     number = seen.astype(np.int64)
     result: Integers = number.T @ number
     return result
 
 
-def _linked(
-    counts: Integers,
-) -> Bools:
+def _linked(counts: Integers) -> Bools:
     """Return which alternatives are connected by a chain of common blocks."""
     reach = counts > 0
     while True:
@@ -294,12 +290,6 @@ def _finished(
     ]
 
 
-def _unknown(
-    method: str,
-    k: int,
-    linked: Bools,
-    counts: Integers,
-    reason: str,
-) -> Anova:
+def _unknown(method: str, k: int, linked: Bools, counts: Integers, reason: str) -> Anova:
     nothing = np.full(k, np.nan)
     return Anova(method, nothing, np.diag(nothing), linked, counts, NAN, NAN, 0, 0, NAN, NAN, NAN, reason)

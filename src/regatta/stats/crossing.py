@@ -138,10 +138,7 @@ def _bounds(x: Floats, y: Floats, level: float) -> tuple[float | None, float | N
     half = t_quantile(n - 1, level) * y.std(axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.zeros(x.size)
     met = np.minimum.accumulate(means + half <= 0.0)
     missed = np.minimum.accumulate((means - half > 0.0)[::-1])[::-1]
-    return (
-        float(x[met][-1]) if met.any() else None,
-        float(x[missed][0]) if missed.any() else None,
-    )
+    return (float(x[met][-1]) if met.any() else None, float(x[missed][0]) if missed.any() else None)
 
 
 def _interval(x: Floats, y: Floats, met: int, level: float) -> Interval | None:

@@ -61,10 +61,7 @@ class FactorialAnova:
 
 
 def factorial_anova(
-    values: ArrayLike,
-    factors: Sequence[tuple[str, ArrayLike]],
-    kind: int = 2,
-    order: int | None = None,
+    values: ArrayLike, factors: Sequence[tuple[str, ArrayLike]], kind: int = 2, order: int | None = None
 ) -> FactorialAnova:
     """Return the analysis of variance of crossed fixed factors.
 

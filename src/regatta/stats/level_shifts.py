@@ -100,11 +100,7 @@ def levels_of(
         del found[min(doubtful)[1]]
     rates = _rates(n, round(1.0 - level, 12))
     return Levels(
-        breaks,
-        tuple(found[at] for at in breaks),
-        changes,
-        float(weights @ WIDE),
-        float(weights @ rates),
+        breaks, tuple(found[at] for at in breaks), changes, float(weights @ WIDE), float(weights @ rates)
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from helpers.influx_server import InfluxServer
-from regatta.answers.history.result import History, LevelShift, PastExperiment, SeriesHistory
+from regatta.answers.history.compute import History, LevelShift, PastExperiment, SeriesHistory
 from regatta.answers.spine.parts import Place
 from regatta.cli.history import _ingest as write
 from regatta.host.errors import VerificationError

@@ -5,6 +5,7 @@ Source: Georges, Buytaert, Eeckhout, Statistically Rigorous Java Performance Eva
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,8 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from regatta.answers.audit.precision import MAXIMUM, precisions_of
-from regatta.answers.audit.result import Audit, AuditedPair, Group, PrevalentMethod, Tally
+from regatta.answers.audit.result import Audit, AuditedPair, Group, Precision, PrevalentMethod, Tally
 from regatta.answers.audit.samples import (
     AuditFactor,
     Material,
@@ -30,13 +30,68 @@ from regatta.answers.spine.families.compute import ONLY_COLLECTORS, judge_famili
 from regatta.answers.spine.families.result import Family
 from regatta.answers.spine.names import Names
 from regatta.answers.spine.parts import FamilyPair, shared_heap
-from regatta.answers.spine.samples import PlannedCell, Series, load_samples
+from regatta.answers.spine.result import CellAnswer
+from regatta.answers.spine.samples import PlannedCell, Samples, Series, load_samples
 from regatta.answers.spine.verdicts import shows_difference
 from regatta.answers.spine.words import counted
+from regatta.host.units import is_positive
 from regatta.host.values.cell import NO_MODIFIERS
 from regatta.stats.estimate import Floats
+from regatta.stats.intervals import mean_interval
+from regatta.stats.precision import interval_widths, invocations_needed, invocations_until
 from regatta.stats.prevalent import CLASSES, STATISTICS, STEADY_STATISTICS, class_shares, relative_difference
 from regatta.store.database import Progress, open_database
+
+#: widths of the whole interval in percent of the mean: that of the paper's figure 17, and a stricter one
+WIDTHS_PERCENT = (2.0, 1.0)
+#: maximum number of invocations, as in figure 17
+MAXIMUM = 30
+
+
+def precisions_of(samples: Samples, level: float) -> Iterator[Precision]:
+    """Compute the precision of every series of the compared metric, in plan order."""
+    for cell in samples.cells:
+        for series in samples.own(cell):
+            if series.samples:
+                yield _precision(series, level)
+
+
+def _precision(series: Series, level: float) -> Precision:
+    widths = interval_widths(series.values, level)
+    mean = float(series.values.mean())
+    spread = float(series.values.std(ddof=1)) if len(series.values) > 1 else math.nan
+    variation = spread / mean if mean > 0 and spread > 0 else math.nan
+    return Precision(
+        cell=answer_of(series, level),
+        widths_percent=tuple((widths * 100.0).tolist()),
+        needed=tuple(
+            (
+                width,
+                invocations_until(widths, width / 100.0),
+                invocations_needed(variation, width / 100.0, level, MAXIMUM),
+            )
+            for width in WIDTHS_PERCENT
+        ),
+    )
+
+
+def answer_of(series: Series, level: float) -> CellAnswer:
+    """Convert a series to the form that the report's figures take."""
+    cell = series.cell
+    return CellAnswer(
+        cell_id=cell.cell_id,
+        place=cell.place,
+        metric=series.metric,
+        unit=series.unit,
+        better=cell.better,
+        parameters=series.parameters,
+        estimate=mean_interval(series.values, level, positive=is_positive(series.unit)),
+        samples=series.samples,
+        perturbed=series.perturbed,
+        statuses={},
+        planned=cell.planned,
+    )
+
 
 #: invocations in the paper's figure 4
 INVOCATIONS = (3, 5, 10, 30)

@@ -5,16 +5,92 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from regatta.answers.audit.bars import bars, class_legend, over_theta
 from regatta.answers.audit.cells import example_groups, heap_pairs, needed_groups, width_groups
 from regatta.answers.audit.result import Audit, AuditedPair, Group, Precision, Tally
 from regatta.answers.kit.looks import Looks
+from regatta.figures.axes import Figure, Trace, axis, layout
 from regatta.figures.axes import Group as Figures
+from regatta.figures.bars import SharedClass, share_bars
+from regatta.figures.looks import LegendEntry, Look
 from regatta.figures.section import Section, Table
 from regatta.figures.sections_page import write_sections_page
-from regatta.figures.text import ABSENT, parameters_text, show_ends, show_heap, show_percent, show_ratio
+from regatta.figures.text import (
+    ABSENT,
+    hover,
+    parameters_text,
+    show_ends,
+    show_heap,
+    show_percent,
+    show_ratio,
+    show_share,
+)
 from regatta.stats.intervals import GEORGES_2007
-from regatta.stats.prevalent import CLASSES
+from regatta.stats.prevalent import (
+    CLASSES,
+    CORRECT,
+    INCORRECT,
+    INDICATIVE,
+    MISLEADING,
+    MISLEADING_AND_INCORRECT,
+    MISLEADING_BUT_CORRECT,
+)
+
+_AREA_PX = 300
+#: Incorrect claims are next to the axis, where they are easy to compare; correct claims are at the far end.
+_ORDER = {
+    INCORRECT: "@c1",
+    MISLEADING: "@c4",
+    MISLEADING_AND_INCORRECT: "@c3",
+    MISLEADING_BUT_CORRECT: "@c5",
+    INDICATIVE: "@muted",
+    CORRECT: "@c0",
+}
+
+
+def class_legend() -> list[LegendEntry]:
+    """Return the classes in stacking order."""
+    return [LegendEntry(CLASSES[at], Look(colour, "square", "solid")) for at, colour in _ORDER.items()]
+
+
+def bars(title: str, rows: Sequence[tuple[str, Tally]]) -> Figure:
+    """Draw one bar per row, filled from 0 to 100 % by the shares of its tally."""
+    classes = [
+        SharedClass(
+            colour, [tally.shares[at] for _, tally in rows], [_hover(name, tally, at) for name, tally in rows]
+        )
+        for at, colour in _ORDER.items()
+    ]
+    return share_bars(title, [name for name, _ in rows], classes)
+
+
+def over_theta(title: str, tallies: Sequence[Tally]) -> Figure:
+    """Draw the class shares as areas over theta, for one method and group."""
+    thetas = [tally.theta_percent for tally in tallies]
+    traces: list[Trace] = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "stackgroup": "classes",
+            "x": thetas,
+            "y": [round(100.0 * tally.shares[at], 3) for tally in tallies],
+            "line": {"width": 0.5, "color": colour},
+            "fillcolor": colour,
+            "hoverinfo": "text",
+            "hovertext": [_hover(f"theta {tally.theta_percent:g} %", tally, at) for tally in tallies],
+        }
+        for at, colour in _ORDER.items()
+    ]
+    x = axis("theta (%)", range=[min(thetas), max(thetas)])
+    return Figure(title, _AREA_PX, traces, layout(x, axis("comparisons (%)", range=[0, 100])))
+
+
+def _hover(name: str, tally: Tally, at: int) -> str:
+    return hover(
+        name,
+        f"{CLASSES[at]}: {show_share(tally.shares[at])} of {tally.comparisons} comparisons",
+        f"first measured runs: {tally.first[at]}",
+    )
+
 
 _WHO = {"collector": "collector", "runtime": "runtime", "modifiers": "set of modifiers", "": "alternative"}
 #: Thousands of rows make the page slow; the JSON contains all of them.
@@ -25,7 +101,6 @@ def write_audit(audit: Audit, path: Path) -> None:
     """Write an audit as one self-contained HTML file.
 
     Args:
-        audit: the result; may be empty.
         path: the file to write, atomically; missing folders are created.
 
     Raises:

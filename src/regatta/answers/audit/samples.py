@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from regatta.answers.spine.groups import grouped
 from regatta.answers.spine.pairs import comparison_groups
 from regatta.answers.spine.samples import PlannedCell, Samples, Series
 from regatta.answers.spine.words import counted
@@ -125,9 +126,6 @@ def prepare(samples: Samples, factor: AuditFactor | Literal[""]) -> Material:
 def read_iterations(connection: duckdb.DuckDBPyConnection) -> dict[_TableKey, dict[str, Floats]]:
     """Read the iterations of every invocation that has several, for the compared metrics.
 
-    Args:
-        connection: connection to the database of an experiment.
-
     Returns:
         (host, cell, unit, parameters) -> invocation -> iterations in order. Perturbed invocations are excluded.
     """
@@ -162,8 +160,8 @@ def _swap(cell: PlannedCell, factor: AuditFactor | Literal[""]) -> PlannedCell:
 def _alternatives(group: Sequence[PlannedCell], factor: AuditFactor) -> list[PlannedCell]:
     """Return the cells of the group that differ from another cell in this factor only."""
     others = [other for other in FACTORS if other != factor]
-    found: dict[tuple[str, ...], list[PlannedCell]] = {}
-    for cell in group:
-        if getattr(cell.place, factor):
-            found.setdefault(tuple(getattr(cell.place, other) for other in others), []).append(cell)
+    found = grouped(
+        (cell for cell in group if getattr(cell.place, factor)),
+        lambda cell: tuple(getattr(cell.place, other) for other in others),
+    )
     return [cell for cells in found.values() if len(cells) > 1 for cell in cells]

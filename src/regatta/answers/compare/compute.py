@@ -21,15 +21,7 @@ from regatta.stats.differences import (
     stratified_t,
     welch_difference,
 )
-from regatta.stats.estimate import (
-    Contrast,
-    Floats,
-    Interval,
-    exact,
-    only_rounding,
-    safe_exp,
-    undefined,
-)
+from regatta.stats.estimate import Contrast, Floats, Interval, exact, only_rounding, safe_exp, undefined
 from regatta.stats.intervals import GEORGES_2007, mean_interval, why_no_logs
 from regatta.stats.median import median_interval
 from regatta.stats.moments import standard_deviation
@@ -92,13 +84,11 @@ def answer_foreign(
     """Estimate everything that the columns of the table allow.
 
     Args:
-        table: from `read_foreign`.
         level: confidence, between 0 and 1.
         method: `regatta`: ratios of logarithms, and pairs that do not assume equal variances. `georges2007`: z from 30
             values on, integer degrees of freedom, ratios relative to the mean of b, Tukey's simultaneous intervals, and an
             analysis of several factors without blocks.
         kind: type of the sums of squares of several factors: 1, 2 or 3.
-        seed: seed of the bootstrap.
 
     Raises:
         ValueError: invalid method, kind or level.
@@ -185,7 +175,6 @@ def simultaneous_pairs(
     """Compare all pairs together, each with its own variance: paired by block, or by Welch's t within the further factors.
 
     Args:
-        table: from `read_foreign`.
         groups: the values of each group.
         blocks: shape (blocks, groups), NaN where missing; None without a block column.
         level: simultaneous confidence of all intervals, between 0 and 1.

@@ -128,7 +128,6 @@ def read_foreign(
     """Read the named columns of a CSV file (comma-separated, UTF-8, names in the first line).
 
     Args:
-        path: the file.
         value: the column of numbers. Rows with an empty value (or NA, NaN, null, none) are excluded and counted.
         by: the column of groups.
         block: the column of measurements taken together, or None. A group may have one value per block (and combination
@@ -303,12 +302,7 @@ def _wrong(reading: _Reading, problem: Problem) -> None:
 
 
 def _finish(
-    reading: _Reading,
-    file: str,
-    value: str,
-    columns: Mapping[str, _Column],
-    by: str,
-    others: Sequence[str],
+    reading: _Reading, file: str, value: str, columns: Mapping[str, _Column], by: str, others: Sequence[str]
 ) -> None:
     """Raise the collected errors of single rows, or errors of the table as a whole."""
     problems = reading.problems

@@ -5,26 +5,103 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from regatta.answers.history.result import History, LevelShift, PastExperiment, PastPoint, SeriesHistory
 from regatta.answers.kit.plain import plain
 from regatta.answers.spine.facts import Facts, read_facts
 from regatta.answers.spine.names import Names
+from regatta.answers.spine.parts import HEAP, INLINED, Place
 from regatta.answers.spine.samples import PlannedCell, Samples, Series, load_samples
 from regatta.answers.spine.verdicts import judge
 from regatta.answers.spine.words import bound_words, counted, difference, is_speed, listed, too_small
 from regatta.figures.text import show_percent
 from regatta.host.units import is_counted, is_positive
-from regatta.host.values.experiment import Heap, SteadyState
+from regatta.host.values.experiment import Better, Heap, Scalar, SteadyState
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval
 from regatta.stats.ratios import welch_log_ratio
 from regatta.stats.shifts import INVOCATIONS, LEAST_TO_SEE_VARIATION, Shift, Shifts, find_shifts
 from regatta.store.database import Progress, open_database
+
+
+@dataclass(frozen=True)
+class PastExperiment:
+    """One experiment. `name`: its labels, or its folder name; unique in a history."""
+
+    name: str
+    folder: str
+    experiment: str
+    labels: Mapping[str, str]
+    #: start of its first invocation
+    started_utc_ns: int
+    #: how the iterations of an invocation are reduced to its value
+    steady: str
+
+
+@dataclass(frozen=True)
+class PastPoint:
+    """One series in one experiment. `experiment`: index into the history's experiments. `values`: one per invocation."""
+
+    experiment: int
+    heap_mib: int | None
+    mean: Interval
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class LevelShift:
+    """A shift of one series. `since`: index of the first experiment after it.
+
+    `ratio`: after to before, over the experiments between the neighbouring shifts.
+    """
+
+    since: int
+    ratio: Interval
+    #: share of unchanged series with such a shift at any place; with invocations as replicates, of Welch's test
+    p: float
+    before: int
+    after: int
+    words: str
+
+
+@dataclass(frozen=True)
+class SeriesHistory:
+    """A series (host, benchmark, configuration name, heap, metric, parameters) over the experiments that have it."""
+
+    #: `h2 at 2 x minheap (g1)`, for sentences
+    title: str
+    place: Place = field(metadata={INLINED: ("host", "benchmark", "configuration", *HEAP)})
+    metric: str
+    unit: str
+    better: Better
+    parameters: Mapping[str, Scalar]
+    points: tuple[PastPoint, ...]
+    shifts: tuple[LevelShift, ...]
+    #: unit of replication: "experiments", or "invocations" with fewer than five experiments
+    replicates: str
+    #: autocorrelation of successive experiments around the levels, 0 to 0.9
+    autocorrelation: float = math.nan
+    #: share of unchanged series of this length and autocorrelation that show a shift (simulated)
+    false_rate: float = math.nan
+    #: why `autocorrelation` and `false_rate` are undefined, else ""
+    rate_reason: str = ""
+    #: why the result is undefined, else ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class History:
+    """The changes over several experiments."""
+
+    experiments: tuple[PastExperiment, ...]
+    series: tuple[SeriesHistory, ...]
+    level: float
+    sentences: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
 
 #: key of comparable series: host, benchmark, configuration, heap, metric, unit, parameters and steady-state method
 _Key = tuple[str, str, str, Heap, str, str, str, str]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from regatta.answers.history.result import History, SeriesHistory
+from regatta.answers.history.compute import History, SeriesHistory
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, value_axis
 from regatta.figures.curves import error_bars, segment
 from regatta.figures.section import Section, Table
@@ -55,7 +55,6 @@ def write_history(history: History, path: Path) -> None:
     """Write a history as one self-contained HTML file.
 
     Args:
-        history: the result; may be empty.
         path: the file to write, atomically; missing folders are created.
 
     Raises:
@@ -86,10 +85,7 @@ def sections_of_history(history: History) -> list[Section]:
         groups=_groups(history),
     )
     experiments = Section(
-        "experiments",
-        "Experiments",
-        "In order of their first record.",
-        tables=[_experiments(history)],
+        "experiments", "Experiments", "In order of their first record.", tables=[_experiments(history)]
     )
     found = [shifts] if any(one.shifts for one in history.series) else []
     return [*found, *([over_time] if history.series else []), experiments]

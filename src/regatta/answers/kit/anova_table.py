@@ -8,26 +8,13 @@ from regatta.figures.section import Table
 from regatta.figures.text import show_df, show_number, show_p
 from regatta.stats.strata import StrataAnova
 
-_COLUMNS = (
-    "source",
-    "stratum",
-    "df",
-    "SS",
-    "F",
-    "approximate df",
-    "p",
-    "partial η²",
-    "partial ω²",
-    "note",
-)
+_COLUMNS = ("source", "stratum", "df", "SS", "F", "approximate df", "p", "partial η²", "partial ω²", "note")
 
 
 def anova_table(title: str, found: StrataAnova, reason: str = "") -> Table:
     """Return one row per factor and interaction, then the error of each stratum.
 
     Args:
-        title: of the table.
-        found: the analysis.
         reason: why it is undefined, shown at its errors.
     """
     rows: list[tuple[str, ...]] = [

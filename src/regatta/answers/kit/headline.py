@@ -14,6 +14,7 @@ from regatta.answers.spine.baseline import asks_beyond_collectors
 from regatta.answers.spine.context import Context
 from regatta.answers.spine.families.result import Family
 from regatta.answers.spine.families.words import winner
+from regatta.answers.spine.groups import grouped
 from regatta.answers.spine.names import Names
 from regatta.answers.spine.parts import Place
 from regatta.answers.spine.result import CellAnswer, Comparison
@@ -47,9 +48,7 @@ def headline(context: Context, lead: Lead) -> list[str]:
     asked = asks_beyond_collectors(context.baseline) or bool(extra)
     better = {cell.place.family: cell.better for cell in cells}
     comparisons = [one for one in context.comparisons if one.a not in lead.compared]
-    found: dict[tuple[str, str], list[Comparison]] = {}
-    for comparison in comparisons:
-        found.setdefault((comparison.place.host, comparison.a), []).append(comparison)
+    found = grouped(comparisons, lambda comparison: (comparison.place.host, comparison.a))
     in_family = ranked_places(families, extra)
     outside = {
         key: kept
@@ -66,15 +65,11 @@ def headline(context: Context, lead: Lead) -> list[str]:
     summarized = bool(sentences)
     sentences += _with_baseline(outside, better, cells, names, summarized) if asked else []
     sentences += [*lead.sentences, *_overview(families)]
-    of_place: dict[Place, list[Family]] = {}
-    for family in families:
-        of_place.setdefault(family.place.family, []).append(family)
+    of_place = grouped(families, lambda family: family.place.family)
     for many in of_place.values():
         sentences += [f.words for f in many] if len(many) <= FEW else [_many_families(many, names)]
     covered = set(of_place)
-    of_cell: dict[tuple[str, str], list[CellAnswer]] = {}
-    for answer in context.cells:
-        of_cell.setdefault((answer.place.host, answer.cell_id), []).append(answer)
+    of_cell = grouped(context.cells, lambda answer: (answer.place.host, answer.cell_id))
     baselines = {(c.place.host, c.b) for c in comparisons}
     for cell in cells:
         key = (cell.place.host, cell.cell_id)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from regatta.answers.kit.looks import Looks
 from regatta.answers.kit.panels import Panel, cell_hover, parameters_but
+from regatta.answers.spine.groups import grouped
 from regatta.answers.spine.parts import Place
 from regatta.answers.spine.result import CellAnswer
 from regatta.figures.axes import Group
@@ -52,9 +53,7 @@ def _by_runtime(panel: Panel) -> dict[str, list[CellAnswer]]:
 
 
 def _lines(cells: list[CellAnswer], panel: Panel, looks: Looks) -> list[HeapLine]:
-    lines: dict[str, list[CellAnswer]] = {}
-    for cell in cells:
-        lines.setdefault(cell.place.collector, []).append(cell)
+    lines = grouped(cells, lambda cell: cell.place.collector)
     factors = _factors(panel)
     drawn = []
     for line in lines.values():

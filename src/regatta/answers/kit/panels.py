@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from regatta.answers.spine.groups import grouped
 from regatta.answers.spine.parts import Sample, shared_heap
 from regatta.answers.spine.result import Answer, CellAnswer, Comparison
 from regatta.figures.text import (
@@ -99,9 +100,7 @@ def panels_of(answer: Answer) -> list[Panel]:
 
 def by_heap(cells: Iterable[CellAnswer]) -> list[tuple[str, list[CellAnswer]]]:
     """Group cells by heap setting, smallest first. A factor is one setting even if runtimes have different minheaps."""
-    groups: dict[tuple[float, float], list[CellAnswer]] = {}
-    for cell in cells:
-        groups.setdefault(cell.place.heap.asked.order, []).append(cell)
+    groups = grouped(cells, lambda cell: cell.place.heap.asked.order)
     return [(group_heap_label(groups[key]), groups[key]) for key in sorted(groups)]
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from regatta.answers.kit.heap_curves import heap_of, heap_point
 from regatta.answers.kit.looks import Looks
 from regatta.answers.kit.panels import PERCENTILE, Panel, numeric
+from regatta.answers.spine.groups import grouped
 from regatta.answers.spine.result import CellAnswer
 from regatta.figures.axes import Figure, axis, layout, value_axis
 from regatta.figures.curves import Point, above_zero, curve
@@ -53,10 +54,7 @@ def percentile_figure(
     title: str, cells: Sequence[CellAnswer], panel: Panel, looks: Looks, beside: Sequence[CellAnswer] = ()
 ) -> Figure | None:
     """Draw values over percentiles, one line per configuration. The axis range includes `beside`, so that figures compare."""
-    lines: dict[str, list[CellAnswer]] = {}
-    for cell in cells:
-        if math.isfinite(cell.estimate.point):
-            lines.setdefault(cell.cell_id, []).append(cell)
+    lines = grouped((cell for cell in cells if math.isfinite(cell.estimate.point)), lambda cell: cell.cell_id)
     percents = sorted({_percent(cell) for line in lines.values() for cell in line})
     if len(percents) < 2:
         return None
@@ -85,9 +83,7 @@ def percentile_over_heap(
     factors = all(cell.place.heap.factor is not None for cell in chosen)
     if len({heap_of(cell.place, factors) for cell in chosen}) < 2:
         return None
-    lines: dict[str, list[CellAnswer]] = {}
-    for cell in chosen:
-        lines.setdefault(cell.place.configuration, []).append(cell)
+    lines = grouped(chosen, lambda cell: cell.place.configuration)
     drawn = []
     for line in lines.values():
         line.sort(key=lambda cell: heap_of(cell.place, factors))

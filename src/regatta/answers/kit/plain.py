@@ -87,6 +87,20 @@ def row_of(estimate: Interval) -> dict[str, Any]:
     return row
 
 
+def pair_row(
+    of: Any, kind: str, a: str, b: str, ratio: Interval, p: float = math.nan, **further: Any
+) -> dict[str, Any]:
+    """Return the CSV columns of the ratio a/b at the place of a result.
+
+    Args:
+        p: of "the ratio is 1"; NaN without a test.
+        further: more columns, or others for the place; a verdict gives the columns of its parts.
+    """
+    verdict = further.pop("verdict", None)
+    row = {**place_of(of), "kind": kind, "a": a, "b": b, **row_of(ratio), "p": finite(p)}
+    return {**row, **({} if verdict is None else plain(verdict)), **further}
+
+
 def text_of(parameters: Mapping[str, Any]) -> str:
     """Return parameters as the text of a CSV column; "" without any."""
     return json.dumps(dict(parameters), sort_keys=True) if parameters else ""

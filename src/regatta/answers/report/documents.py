@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from regatta.answers.kit.plain import finite, place_of, plain, ratio_of, row_of, text_of
+from regatta.answers.kit.plain import finite, pair_row, place_of, plain, ratio_of, row_of, text_of
 from regatta.answers.report.registry import findings_in_order, in_order
 from regatta.answers.spine.families.result import Family
 from regatta.answers.spine.families.words import leaders, ranking, winner
@@ -59,28 +59,29 @@ def rows_of(answer: Answer) -> Iterator[dict[str, Any]]:
     """
     for cell in answer.cells:
         yield {
-            **place_of(cell), "kind": "cell", "collector": cell.place.collector, "unit": cell.unit,
-            **row_of(cell.estimate), "parameters": text_of(cell.parameters),
-        }  # fmt: skip
-    for comparison in answer.comparisons:
-        yield {
-            **place_of(comparison), "kind": "comparison", "a": comparison.a_name, "b": comparison.b_name,
-            **row_of(comparison.ratio), "p": finite(comparison.p), "p_holm": finite(comparison.p_holm),
-            **plain(comparison.verdict), "parameters": text_of(comparison.parameters),
-        }  # fmt: skip
-    for comparison in answer.comparisons:
-        if comparison.simultaneous is not None:
-            yield {
-                **place_of(comparison), "kind": "simultaneous", "a": comparison.a_name, "b": comparison.b_name,
-                **row_of(comparison.simultaneous), "p": finite(comparison.p_simultaneous),
-                "parameters": text_of(comparison.parameters),
-            }  # fmt: skip
+            **place_of(cell),
+            "kind": "cell",
+            "collector": cell.place.collector,
+            "unit": cell.unit,
+            **row_of(cell.estimate),
+            "parameters": text_of(cell.parameters),
+        }
+    for one in answer.comparisons:
+        further = {
+            "p_holm": finite(one.p_holm),
+            "parameters": text_of(one.parameters),
+            "verdict": one.verdict,
+        }
+        yield pair_row(one, "comparison", one.a_name, one.b_name, one.ratio, one.p, **further)
+    for one in answer.comparisons:
+        if one.simultaneous is not None:
+            tested = (one.a_name, one.b_name, one.simultaneous, one.p_simultaneous)
+            yield pair_row(one, "simultaneous", *tested, parameters=text_of(one.parameters))
     for family in answer.families:
+        shared = {"collector": family.place.collector, "parameters": text_of(family.parameters)}
         for pair in family.pairs:
-            yield {
-                **place_of(family), "kind": "pair", "collector": family.place.collector, "a": pair.a_name, "b": pair.b_name,
-                **row_of(pair.ratio), "p": finite(pair.p), **plain(pair.verdict), "parameters": text_of(family.parameters),
-            }  # fmt: skip
+            tested = (pair.a_name, pair.b_name, pair.ratio, pair.p)
+            yield pair_row(family, "pair", *tested, verdict=pair.verdict, **shared)
     for topic, rows in in_order(lambda topic: topic.rows):
         yield from rows.of(topic.of(answer))
 

@@ -56,7 +56,6 @@ def across_platforms(
     """Compare every platform with the baseline, if the spec or the baseline asks for platforms.
 
     Args:
-        samples: samples of the experiment.
         platforms: all, with the hosts that have records.
         compare: the compared factors of the spec.
         baseline: its platform is the baseline; without one, the first platform is.

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from regatta.answers.spine.context import Context
+from regatta.answers.spine.groups import grouped
 from regatta.answers.spine.names import Names, short_names
 from regatta.answers.spine.pairs import Pair
 from regatta.answers.spine.result import Comparison
@@ -63,9 +64,7 @@ def _which(one: _At, by_host: bool, by_metric: bool) -> str:
 
 
 def _sentence(many: Sequence[_At], which: str, names: Names, level: float) -> str:
-    by_outcome: dict[str, list[_At]] = {}
-    for one in many:
-        by_outcome.setdefault(_outcome(one), []).append(one)
+    by_outcome = grouped(many, _outcome)
     most = max(by_outcome, key=lambda outcome: len(by_outcome[outcome]))
     a_name, b_name, _ = short_names(many[0].pair.cell, many[0].pair.base)
     parts = [

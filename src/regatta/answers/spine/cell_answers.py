@@ -20,8 +20,6 @@ def cell_answers(samples: Samples, facts: Facts, method: str) -> list[CellAnswer
     """Estimate the mean of every series.
 
     Args:
-        samples: samples of the experiment.
-        facts: facts of the experiment, for the confidence level.
         method: `georges2007`: normal distribution from 30 values on, as in the paper; else Student's t.
 
     Returns:

@@ -16,13 +16,7 @@ from regatta.answers.spine.pairs import Pair
 from regatta.answers.spine.result import Comparison
 from regatta.answers.spine.samples import Series
 from regatta.answers.spine.verdicts import Verdict, Verdicts, judge, shows_difference
-from regatta.answers.spine.words import (
-    compared,
-    counted,
-    no_difference,
-    sample_words,
-    too_small,
-)
+from regatta.answers.spine.words import compared, counted, no_difference, sample_words, too_small
 from regatta.figures.text import show_ci, show_ratio
 from regatta.host.units import is_counted
 from regatta.stats.estimate import Contrast, undefined
@@ -57,10 +51,7 @@ def compare_pairs(
     """Compare every alternative with its baseline.
 
     Args:
-        pairs: from `pairs_of`.
         found: the ratio of each, from `contrasts_of` or `contrasts_by_the_paper`.
-        names: names for the sentences.
-        theta_percent: smaller differences are not practically significant.
         extra: the adjustment of each, from `adjusted`; None: not adjusted.
         verdicts: on pairs of series that the answer judges elsewhere, too; these verdicts count.
 
@@ -91,7 +82,6 @@ def contrasts_of(pairs: Sequence[Pair], level: float, pilot_pairs: PilotPairs) -
     """Return the ratio of every pair, on logarithms; pairs with equally many common blocks are computed together.
 
     Args:
-        pairs: from `pairs_of`.
         level: confidence of each single interval, between 0 and 1.
         pilot_pairs: number of common blocks, first in round order, from which Stein's rule chose the sample size; None if
             it did not.
@@ -138,8 +128,6 @@ def with_disturbed(
     """Replace ratios that are undefined for lack of undisturbed values by those of all values, marked and without p.
 
     Args:
-        pairs: from `pairs_of`.
-        found: the ratio of each.
         level: confidence of each single interval, between 0 and 1.
         by_the_paper: whether `found` is from `contrasts_by_the_paper`.
     """

@@ -33,13 +33,7 @@ class SlowRuns:
 
 
 def doubtful_values(samples: Samples, names: Names, theta_percent: float) -> tuple[str, ...]:
-    """Return the warnings about the cells' own metrics.
-
-    Args:
-        samples: samples of the experiment.
-        names: names for the sentences.
-        theta_percent: smaller differences are not practically significant.
-    """
+    """Return the warnings about the cells' own metrics."""
     coarse = [(series, step) for series in _own(samples) if (step := clock_step(series))]
     skipped = {id(series) for series, _ in coarse}
     slow = [

@@ -50,9 +50,6 @@ class Facts:
 def read_facts(experiment_dir: Path) -> Facts:
     """Read the facts of a planned experiment.
 
-    Args:
-        experiment_dir: `results/<experiment>`.
-
     Raises:
         StoreError: the file is missing or invalid.
     """

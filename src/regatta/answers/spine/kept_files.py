@@ -15,9 +15,6 @@ def runs_with(
     """Return the valid runs of a cell with their kept file, in time order; under replay with the value of the first iteration.
 
     Args:
-        experiment_dir: `results/<experiment>`.
-        samples: of its records.
-        cell: of its plan.
         name: of the file, as the modifier keeps it; runs without it are left out.
     """
     own = samples.own(cell)

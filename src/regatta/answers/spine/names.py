@@ -80,8 +80,6 @@ class Names:
         """Return `h2, 2x minheap, temurin-21, alpha`: the start of a sentence; the host only if there are several.
 
         Args:
-            cell: a cell of the place.
-            parameters: parameters of the metric.
             compared: factors that the sentence names elsewhere.
         """
         return self._measured(cell, parameters, compared) + self.around(cell, compared)

@@ -60,7 +60,6 @@ def pairs_of(
     """Pair every cell with its baseline, separately for each set of parameters.
 
     Args:
-        samples: samples of the experiment.
         baseline: see `baseline_pairs`.
         compared: the compared factors.
 

@@ -64,8 +64,6 @@ def platforms_of(
     """Return the platforms of a plan with their hosts, in plan order.
 
     Args:
-        samples: samples of the experiment.
-        facts: host -> its facts.
         planned: host -> platform, for the hosts that have a plan, with or without cells.
     """
     found: dict[str, dict[str, None]] = {}
@@ -129,7 +127,6 @@ def shortfalls_of_hosts(
     """Report hosts that were excluded, have no records yet, or have fewer rounds than others; nothing with one host.
 
     Args:
-        samples: samples of the experiment.
         platforms: all, from `platforms_of`.
         left_out: host -> reason of its exclusion.
     """

@@ -243,7 +243,6 @@ def load_samples(connection: duckdb.DuckDBPyConnection, steady: SteadyState) -> 
 
     Args:
         connection: connection to its database (`regatta.store.database.open_database`).
-        steady: method that reduces the iterations of an invocation to one value.
 
     Returns:
         Series of planned cells only, separate by metric and parameters; perturbed and discarded samples are kept apart.

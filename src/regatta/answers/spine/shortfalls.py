@@ -7,7 +7,8 @@ from collections import Counter
 
 import duckdb
 
-from regatta.answers.spine.samples import PlannedCell, Samples, UnplannedCell
+from regatta.answers.spine.groups import grouped
+from regatta.answers.spine.samples import PlannedCell, Samples
 from regatta.answers.spine.words import counted
 from regatta.figures.text import show_percent
 from regatta.host.printable import printable
@@ -23,13 +24,7 @@ _NAMED = 5
 
 
 def shortfalls(samples: Samples, steady: SteadyState, connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """Return one sentence per kind of shortfall.
-
-    Args:
-        samples: samples of the experiment.
-        steady: method that reduces the iterations of an invocation to one value.
-        connection: to the database of the experiment.
-    """
+    """Return one sentence per kind of shortfall."""
     warnings = []
     missing = sum(
         max(0, c.planned - sum(samples.statuses.get(c.number, {}).values())) for c in samples.measured_cells
@@ -90,10 +85,7 @@ def _unplanned(samples: Samples) -> list[str]:
     cells = samples.unplanned
     if not cells:
         return []
-    by_label: dict[str, list[UnplannedCell]] = {}
-    for cell in cells:
-        if cell.label:
-            by_label.setdefault(cell.label, []).append(cell)
+    by_label = grouped((cell for cell in cells if cell.label), lambda cell: cell.label)
     named = []
     for label, own in by_label.items():
         hosts = {cell.host for cell in own}

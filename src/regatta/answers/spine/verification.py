@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from regatta.answers.spine.groups import grouped
 from regatta.answers.spine.samples import LEAST_UNDISTURBED
 from regatta.answers.spine.words import counted
 from regatta.host.journal.attempts import status_under
@@ -111,10 +112,9 @@ class Verdict:
 
     def _disturbed(self) -> Iterator[str]:
         """Yield a sentence per host on its cells with too few undisturbed invocations; a busy host disturbs many."""
-        by_host: dict[str, list[CellVerdict]] = {}
-        for cell in self.cells:
-            if _too_disturbed(cell.statuses):
-                by_host.setdefault(cell.host, []).append(cell)
+        by_host = grouped(
+            (cell for cell in self.cells if _too_disturbed(cell.statuses)), lambda cell: cell.host
+        )
         for host, cells in by_host.items():
             perturbed = sum(cell.statuses["perturbed"] for cell in cells)
             invocations = sum(sum(cell.statuses.values()) for cell in cells)

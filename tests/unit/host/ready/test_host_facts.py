@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from regatta.answers.topics.memory.compute import Cache, caches_of
+from regatta.answers.topics.memory.topic import Cache, caches_of
 from regatta.host.facts import cache_text, host_class, local_facts
 
 

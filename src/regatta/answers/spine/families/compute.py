@@ -18,6 +18,7 @@ from regatta.answers.spine.families.words import (
     ranking,
     unpaired_of,
 )
+from regatta.answers.spine.groups import grouped
 from regatta.answers.spine.methods import REGATTA, method_name
 from regatta.answers.spine.names import Names
 from regatta.answers.spine.pairs import comparison_groups, series_key
@@ -57,11 +58,9 @@ def judge_families(
     Args:
         samples: samples of the experiment; only the cells' own metrics are compared.
         level: simultaneous confidence of all intervals of a family, between 0 and 1.
-        names: names for the sentences.
         method: `regatta`: on logarithms, with blocks where blocks are shared, and pairs that do not assume equal variances.
             `georges2007`: one-way on the values, and Tukey's differences relative to the mean of `b`.
         factors: the compared factors, and crossings of them.
-        theta_percent: smaller differences are not practically significant.
         verdicts: of the comparisons with the baseline; those of all pairs are added.
 
     Returns:
@@ -236,10 +235,10 @@ def _fit_all(families: Sequence[_Values]) -> list[Anova]:
 
 
 def _families(group: Sequence[PlannedCell], factor: str) -> list[list[PlannedCell]]:
-    found: dict[frozenset[tuple[str, str]], list[PlannedCell]] = {}
-    for cell in group:
-        if cell.place.levels.keys() >= set(components([factor])):
-            found.setdefault(place_key(cell.place.levels, [factor]), []).append(cell)
+    found = grouped(
+        (cell for cell in group if cell.place.levels.keys() >= set(components([factor]))),
+        lambda cell: place_key(cell.place.levels, [factor]),
+    )
     return [cells for cells in found.values() if len(cells) >= least_levels(factor)]
 
 

@@ -8,14 +8,7 @@ from dataclasses import dataclass, replace
 
 from regatta.answers.spine.parts import FamilyPair
 from regatta.answers.spine.samples import PlannedCell
-from regatta.answers.spine.words import (
-    bound_words,
-    compared,
-    counted,
-    difference,
-    listed,
-    superlative,
-)
+from regatta.answers.spine.words import bound_words, compared, counted, difference, listed, superlative
 from regatta.host.values.experiment import Better
 from regatta.host.values.levels import CROSSED, PARAMETERS, components
 from regatta.stats.all_pairs import SIDAK

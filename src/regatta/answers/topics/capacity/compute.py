@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 import duckdb
 
 from regatta.answers.spine.context import Context
-from regatta.answers.spine.parts import Place, shared_heap
+from regatta.answers.spine.parts import HEAP, INLINED, Place, shared_heap
 from regatta.answers.spine.samples import PlannedCell, Samples, Series
 from regatta.answers.spine.words import listed
-from regatta.answers.topics.capacity.result import Bound, Capacities, Capacity, CapacityPoint
 from regatta.figures.text import parameters_key, parameters_text
 from regatta.host.journal.record import FAILURES
 from regatta.host.units import UNITS, is_positive
@@ -26,6 +25,55 @@ from regatta.host.values.levels import PARAMETERS, label_without
 from regatta.stats.crossing import METHOD, crossing
 from regatta.stats.estimate import Interval, undefined
 from regatta.stats.intervals import mean_interval
+
+
+@dataclass(frozen=True)
+class CapacityPoint:
+    """One load. `estimate`: mean of the metric over its values, in the unit of the capacity's metric."""
+
+    load: float
+    cell_id: str
+    estimate: Interval
+    #: number of complete rounds in which this load meets the target, whatever the lower loads do
+    met: int = 0
+    #: number of complete rounds without a value at this load
+    failed: int = 0
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What is known without an interval: the capacity is at least `low` and below `high`; None: not known, at least one is."""
+
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """The capacity of one series. `place.benchmark` has no load; `points` ascend in load, at least one."""
+
+    target: CapacityTarget
+    #: benchmark, heap, configuration and host, as far as they distinguish series
+    name: str
+    place: Place = field(
+        metadata={INLINED: ("host", "benchmark", "runtime", "collector", "modifiers", *HEAP)}
+    )
+    #: unit of the metric as reported; that of the target if it is not reported
+    unit: str
+    points: tuple[CapacityPoint, ...]
+    #: in the unit of the load; `n`: complete rounds; undefined with a reason if there is a bound
+    estimate: Interval
+    bound: Bound | None = None
+    #: number of rounds without a usable invocation at some load: perturbed, or not measured
+    incomplete_rounds: int = 0
+
+
+@dataclass(frozen=True)
+class Capacities:
+    """All capacities of an experiment, by target and in plan order; empty without a target."""
+
+    found: tuple[Capacity, ...] = ()
+
 
 _METHOD_OF_POINTS = "t"
 #: digits of a target in the unit of the metric: factors such as 1e-9 are not exact in binary

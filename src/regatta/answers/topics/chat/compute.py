@@ -178,12 +178,7 @@ def _own_parameters(cells: Iterable[CellAnswer]) -> dict[tuple[str, str], dict[s
 
 
 def _key(cell: CellAnswer, given: Mapping[str, Scalar]) -> tuple[ChatPlace, str, str, str, str] | None:
-    """Return place, mode, metric, aspect and unit of a series of a chat server; None for other series.
-
-    Args:
-        cell: the series.
-        given: its parameters.
-    """
+    """Return place, mode, metric, aspect and unit of a series of a chat server; None for other series."""
     connections, mode, rate = given.get("connections"), given.get("mode"), given.get("rate")
     others = set(given) - _OWN
     if type(connections) is not int or mode not in MODES or not others <= _ASPECTS or len(others) > 1:

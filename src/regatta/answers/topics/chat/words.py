@@ -62,9 +62,7 @@ def mode_words(chat: Chat, pairs: Sequence[tuple[str, str]], metric: str) -> tup
     """Return one sentence per pair of modes and place: from how many connections one is better, and by how much.
 
     Args:
-        chat: see `regatta.answers.topics.chat.compute`.
         pairs: each mode with its base.
-        metric: metric of the comparison.
     """
     sentences = []
     for mode, base in pairs:

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from regatta.answers.spine.context import Context
+from regatta.answers.spine.groups import grouped
 from regatta.answers.spine.parts import HEAP, INLINED, Place
 from regatta.answers.spine.samples import PlannedCell, Samples, Series
 from regatta.host.units import UNITS
@@ -100,10 +101,9 @@ def plain_series(samples: Samples, cell: PlannedCell, metric: str) -> Series | N
 
 def collector_groups(cells: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
     """Group cells with the same work on one machine and JVM, with several collectors or heaps; in plan order."""
-    groups: dict[Place, list[PlannedCell]] = {}
-    for cell in cells:
-        if cell.place.collector:
-            groups.setdefault(replace(cell.place.family, heap=Heap()), []).append(cell)
+    groups = grouped(
+        (cell for cell in cells if cell.place.collector), lambda cell: replace(cell.place.family, heap=Heap())
+    )
     return [many for many in groups.values() if len(many) >= 2]
 
 

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from regatta.answers.kit.columns import BENCHMARK, COMPARISON, HEAP_SIZE, P_HOLM, P, host_column
 from regatta.answers.kit.topic import Topic
 from regatta.answers.kit.view import View
 from regatta.answers.spine.methods import method_name
 from regatta.answers.spine.result import Comparison
-from regatta.figures.section import Section, Table
+from regatta.figures.section import Column, Section, Table, table_of
 from regatta.figures.text import (
     parameters_text,
     show_ci,
-    show_heap,
     show_interval,
-    show_p,
     show_percent,
     show_ratio,
     show_significance,
 )
 
-_COLUMNS = (
-    "host", "benchmark", "heap", "comparison", "metric", "n", "ratio", "CI", "p", "adj. p (Holm)", "simultaneous CI (Šidák)",
-    "significant", "beyond theta", "method", "reason",
-)  # fmt: skip
 #: longer tables belong in a file: `regatta analyze --csv`
 _ROWS_AT_MOST = 400
 
@@ -46,34 +41,28 @@ def comparisons_tables(_: None, view: View) -> list[Table]:
     """Return every comparison: unadjusted, simultaneous with the same baseline, and adjusted over all."""
     comparisons, theta = view.answer.comparisons, view.answer.theta_percent
     methods = sorted({one.ratio.method for one in comparisons})
-    rows = [_row(one, view, len(methods) > 1) for one in comparisons[:_ROWS_AT_MOST]]
-    named = {"CI": f"{show_percent(view.answer.level)} CI", "beyond theta": f"beyond ±{theta:g} %"}
-    columns = tuple(named.get(name, name) for name in _COLUMNS)
+    several = len(methods) > 1
+
+    def simultaneous(one: Comparison) -> str:
+        return "" if one.simultaneous is None else show_interval(one.simultaneous)
+
+    columns: list[Column[Comparison]] = [
+        *(host_column(view), BENCHMARK, HEAP_SIZE, COMPARISON),
+        Column("metric", lambda one: ", ".join(filter(None, (one.metric, parameters_text(one.parameters))))),
+        Column("n", lambda one: str(one.ratio.n), numeric=True),
+        Column("ratio", lambda one: show_ratio(one.ratio.point), numeric=True),
+        Column(f"{show_percent(view.answer.level)} CI", lambda one: show_ci(one.ratio), numeric=True),
+        *(P, P_HOLM),
+        Column("simultaneous CI (Šidák)", simultaneous, numeric=True),
+        Column("significant", lambda one: one.verdict.significant),
+        Column(f"beyond ±{theta:g} %", lambda one: show_significance(one.verdict.practical)),
+        Column("method", lambda one: method_name(one.ratio.method) if several else ""),
+        Column("reason", lambda one: one.ratio.reason),
+    ]
     titles = [method_name(method) for method in methods] if len(methods) == 1 else []
     if len(comparisons) > _ROWS_AT_MOST:
         titles = [*titles, f"first {_ROWS_AT_MOST} of {len(comparisons)}; all: regatta analyze --csv"]
-    return [Table(", ".join(titles), columns, rows, frozenset({5, 6, 7, 8, 9, 10}))]
-
-
-def _row(one: Comparison, view: View, several_methods: bool) -> tuple[str, ...]:
-    metric, given = one.metric, parameters_text(one.parameters)
-    return (
-        view.host(one.place.host),
-        one.place.benchmark,
-        show_heap(one.place.heap),
-        f"{one.a_name} / {one.b_name}",
-        f"{metric}, {given}" if given else metric,
-        str(one.ratio.n),
-        show_ratio(one.ratio.point),
-        show_ci(one.ratio),
-        show_p(one.p),
-        show_p(one.p_holm),
-        "" if one.simultaneous is None else show_interval(one.simultaneous),
-        one.verdict.significant,
-        show_significance(one.verdict.practical),
-        method_name(one.ratio.method) if several_methods else "",
-        one.ratio.reason,
-    )
+    return [table_of(", ".join(titles), comparisons[:_ROWS_AT_MOST], columns)]
 
 
 COMPARISONS: Topic[None] = Topic(

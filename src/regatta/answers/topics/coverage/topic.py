@@ -22,8 +22,6 @@ def coverage_words(
     """Report completed cells and impossible combinations; empty if everything planned is possible and completed.
 
     Args:
-        cells: all series of the answer.
-        failures: failures of the answer.
         impossible: (label, reason) of cells that cannot exist.
     """
     if not (impossible or failures):

@@ -304,11 +304,7 @@ def _codes(levels: Sequence[Hashable]) -> NDArray[np.int64]:
 
 
 def _words(
-    metric: str,
-    factors: Sequence[str],
-    fit: StrataAnova,
-    reason: str,
-    level: float,
+    metric: str, factors: Sequence[str], fit: StrataAnova, reason: str, level: float
 ) -> tuple[str, ...]:
     if reason:
         return (f"{metric}: effects undefined ({reason})",)

@@ -67,7 +67,6 @@ def judge_manovas(samples: Samples, names: Names, level: float, factors: Sequenc
     Args:
         samples: samples of the experiment. A response is the logarithm of a benchmark's metric; benchmarks with many
             settings are excluded.
-        names: names for the sentences.
         level: confidence level of the significance tests, between 0 and 1.
         factors: the compared factors, and crossings of them. Benchmarks are responses: factors that contain them are ignored.
 

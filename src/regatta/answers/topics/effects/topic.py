@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from regatta.answers.kit.anova_table import anova_table, show_dfs
 from regatta.answers.kit.topic import Document, Topic, Words
@@ -10,9 +11,10 @@ from regatta.answers.kit.view import View
 from regatta.answers.spine.families.words import plural
 from regatta.answers.spine.methods import method_name
 from regatta.answers.topics.effects.compute import Effects, EffectTable, effect_words, judge_effects
-from regatta.answers.topics.effects.manovas import Manova
-from regatta.figures.section import Section, Table
+from regatta.answers.topics.effects.manovas import Manova, ManovaRow
+from regatta.figures.section import Column, Section, Table, table_of
 from regatta.figures.text import show_heap, show_number, show_p
+from regatta.stats.manova import ManovaStatistic
 
 
 def effects_section(effects: Effects, view: View) -> Section | None:
@@ -32,25 +34,7 @@ def effects_section(effects: Effects, view: View) -> Section | None:
 def effects_tables(effects: Effects, view: View) -> list[Table]:
     """Return one table per ANOVA, and one of all MANOVAs."""
     tables = [_anova(table) for table in effects.tables]
-    if effects.manovas:
-        columns = (
-            "host",
-            "compared",
-            "configuration",
-            "heap",
-            "benchmarks",
-            "n",
-            "statistic",
-            "value",
-            "F",
-            "df",
-            "p",
-            "method",
-            "reason",
-        )
-        rows = [row for one in effects.manovas for row in _manova(one)]
-        tables.append(Table("MANOVA of all benchmarks", columns, rows, frozenset({4, 5, 7, 8, 10})))
-    return tables
+    return [*tables, _manova(effects.manovas)] if effects.manovas else tables
 
 
 def _anova(table: EffectTable) -> Table:
@@ -60,23 +44,31 @@ def _anova(table: EffectTable) -> Table:
     return anova_table(title, table.found, table.reason)
 
 
-def _manova(one: Manova) -> list[tuple[str, ...]]:
-    heap = show_heap(one.place.heap)
-    of = plural(one.factor)
-    place = (one.place.host, of, one.place.configuration, heap, str(len(one.benchmarks)), str(one.n))
-    return [
-        (
-            *place,
-            row.statistic,
-            show_number(row.found.value, 3),
-            show_number(row.found.f, 3),
-            "" if math.isnan(row.found.f) else show_dfs(row.found.df_between, row.found.df_error),
-            show_p(row.found.p) if math.isnan(row.found.p_lower_bound) else _bound(row.found.p_lower_bound),
-            method_name(one.method),
-            one.reason,
-        )
-        for row in one.rows
+def _manova(manovas: Sequence[Manova]) -> Table:
+    columns: list[Column[tuple[Manova, ManovaRow]]] = [
+        Column("host", lambda row: row[0].place.host),
+        Column("compared", lambda row: plural(row[0].factor)),
+        Column("configuration", lambda row: row[0].place.configuration),
+        Column("heap", lambda row: show_heap(row[0].place.heap)),
+        Column("benchmarks", lambda row: str(len(row[0].benchmarks)), numeric=True),
+        Column("n", lambda row: str(row[0].n), numeric=True),
+        Column("statistic", lambda row: row[1].statistic),
+        Column("value", lambda row: show_number(row[1].found.value, 3), numeric=True),
+        Column("F", lambda row: show_number(row[1].found.f, 3), numeric=True),
+        Column("df", lambda row: _dfs(row[1].found)),
+        Column("p", lambda row: _p(row[1].found), numeric=True),
+        Column("method", lambda row: method_name(row[0].method)),
+        Column("reason", lambda row: row[0].reason),
     ]
+    return table_of("MANOVA of all benchmarks", [(one, row) for one in manovas for row in one.rows], columns)
+
+
+def _dfs(found: ManovaStatistic) -> str:
+    return "" if math.isnan(found.f) else show_dfs(found.df_between, found.df_error)
+
+
+def _p(found: ManovaStatistic) -> str:
+    return show_p(found.p) if math.isnan(found.p_lower_bound) else _bound(found.p_lower_bound)
 
 
 def _bound(p: float) -> str:

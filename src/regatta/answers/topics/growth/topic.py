@@ -3,25 +3,90 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from regatta.answers.kit.columns import BENCHMARK, CONFIGURATION_AND_HEAP, host_column
 from regatta.answers.kit.plain import plain
 from regatta.answers.kit.topic import Document, Topic
 from regatta.answers.kit.view import View
+from regatta.answers.spine.context import Context
+from regatta.answers.spine.parts import Place
+from regatta.answers.spine.result import CellAnswer
 from regatta.answers.spine.words import counted
-from regatta.answers.topics.growth.compute import Grown, judge_growth
-from regatta.figures.section import Section, Table
+from regatta.figures.section import Column, Section, Table, table_of
 from regatta.figures.text import (
-    joined,
+    parameters_key,
     parameters_text,
-    show_heap,
     show_interval,
     show_p,
     show_percent,
     show_quantity,
 )
+from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.counters import METRIC_PREFIX, SYMBOL
-from regatta.stats.growth import CONSTANT, FLAT, POWER, REJECTED, Growth
+from regatta.host.values.experiment import Scalar
+from regatta.host.values.levels import PARAMETERS, label_without
+from regatta.stats.growth import CONSTANT, FLAT, LEAST_SIZES, LEAST_VALUES, POWER, REJECTED, Growth, growth
+
+
+@dataclass(frozen=True)
+class Grown:
+    """One series over a parameter."""
+
+    #: without the parameter
+    place: Place
+    #: of the benchmarks, such as `connections`
+    parameter: str
+    metric: str
+    parameters: Mapping[str, Scalar]
+    unit: str
+    sizes: tuple[float, ...]
+    growth: Growth
+
+
+def judge_growth(context: Context) -> tuple[Grown, ...]:
+    """Return the growth of every series with positive means at four or more values of a parameter."""
+    compared = {cell.cell_id: cell.metric for cell in context.samples.cells}
+    groups: dict[tuple[Place, str, str, tuple[tuple[str, str], ...], str], dict[float, CellAnswer]] = (
+        defaultdict(dict)
+    )
+    for cell in context.cells:
+        if not cell.samples or not (
+            cell.metric.startswith(METRIC_PREFIX) or cell.metric == compared.get(cell.cell_id)
+        ):
+            continue
+        for parameter, size in _sizes(cell):
+            label = label_without(cell.place.benchmark, [PARAMETERS + parameter])
+            place = replace(cell.place, benchmark=label, heap=cell.place.heap.asked)
+            # A program can also report the parameter with its metrics.
+            own = {name: value for name, value in cell.parameters.items() if name != parameter}
+            key = (place, parameter, cell.metric, parameters_key(own), cell.unit)
+            groups[key].setdefault(size, replace(cell, parameters=own))
+    found = []
+    for (place, parameter, metric, _, unit), cells in groups.items():
+        samples = [(size, [one.value for one in cells[size].samples]) for size in sorted(cells)]
+        enough = len(samples) >= LEAST_SIZES and sum(len(own) for _, own in samples) >= LEAST_VALUES
+        if not enough or any(math.fsum(values) <= 0 for _, values in samples):
+            continue
+        first = next(iter(cells.values()))
+        fitted = growth(samples, context.facts.level)
+        sizes = tuple(size for size, _ in samples)
+        found.append(Grown(place, parameter, metric, first.parameters, unit, sizes, fitted))
+    return tuple(found)
+
+
+def _sizes(cell: CellAnswer) -> Iterable[tuple[str, float]]:
+    """Yield the chosen parameters of the benchmark that are positive numbers."""
+    for name, text in parts_of_label(cell.place.benchmark).chosen.items():
+        try:
+            size = float(text)
+        except ValueError:
+            continue
+        if math.isfinite(size) and size > 0:
+            yield name, size
+
 
 _MOST_FUNCTIONS = 15
 _NOTHING = 1e-6
@@ -67,24 +132,16 @@ def growth_tables(found: Sequence[Grown], view: View) -> list[Table]:
 
 
 def _table(title: str, found: Sequence[Grown], view: View) -> Table:
-    columns = (
-        "host", "benchmark", "configuration", "quantity", "over", "exponent", "growth", "best fit", "largest miss",
-    )  # fmt: skip
-    rows = [
-        (
-            view.host(one.place.host),
-            one.place.benchmark,
-            joined(one.place.configuration, show_heap(one.place.heap)),
-            _quantity(one),
-            f"{one.parameter} {one.sizes[0]:g} to {one.sizes[-1]:g}",
-            show_interval(one.growth.exponent),
-            _kinds(one.growth),
-            _formula(one),
-            f"{100 * one.growth.best.worst:.1f} %",
-        )
-        for one in found
+    columns: list[Column[Grown]] = [
+        *(host_column(view), BENCHMARK, CONFIGURATION_AND_HEAP),
+        Column("quantity", _quantity),
+        Column("over", lambda one: f"{one.parameter} {one.sizes[0]:g} to {one.sizes[-1]:g}"),
+        Column("exponent", lambda one: show_interval(one.growth.exponent), numeric=True),
+        Column("growth", lambda one: _kinds(one.growth)),
+        Column("best fit", _formula),
+        Column("largest miss", lambda one: f"{100 * one.growth.best.worst:.1f} %", numeric=True),
     ]
-    return Table(title, columns, rows, frozenset({5, 8}))
+    return table_of(title, found, columns)
 
 
 def _quantity(one: Grown) -> str:

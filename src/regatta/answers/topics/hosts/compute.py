@@ -52,7 +52,6 @@ def compare_over_hosts(context: Context, verdicts: Verdicts) -> Callable[[], lis
     """Pool every comparison over the hosts of each platform.
 
     Args:
-        context: context of the experiment.
         verdicts: on the first pair of each comparison; those of the comparisons are added.
 
     Returns:
@@ -242,7 +241,6 @@ def interaction_of(
 
     Args:
         series: by host and alternative.
-        hosts: names of the hosts.
         alternatives: names, in the order of the columns.
     """
     counts = [one for (host, _), one in series.items() if host in hosts]

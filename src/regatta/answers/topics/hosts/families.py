@@ -33,7 +33,6 @@ def leaders_over_hosts(context: Context, verdicts: Verdicts) -> list[PlatformFam
     """Return one family per ranked factor, platform, place and parameters, of at least three levels (two collectors).
 
     Args:
-        context: context of the experiment.
         verdicts: of the comparisons with the baseline, on the first pair of series; those of all pairs are added.
 
     Returns:

@@ -19,6 +19,7 @@ from regatta.answers.kit.headline import (
 )
 from regatta.answers.spine.baseline import asks_beyond_collectors
 from regatta.answers.spine.context import Context
+from regatta.answers.spine.groups import grouped
 from regatta.answers.spine.names import Names, heap_words
 from regatta.answers.spine.pairs import differing
 from regatta.answers.spine.parts import Place
@@ -105,9 +106,7 @@ def _overview(platform: PlatformHosts, leaders: Sequence[PlatformFamily]) -> lis
 
 
 def _families(platform: PlatformHosts, leaders: Sequence[PlatformFamily], names: Names) -> list[str]:
-    places: dict[Place, list[PlatformFamily]] = {}
-    for one in leaders:
-        places.setdefault(one.place.family, []).append(one)
+    places = grouped(leaders, lambda one: one.place.family)
     sentences = []
     for place, many in places.items():
         if len(many) <= FEW:
@@ -147,9 +146,7 @@ def _means(
         and (answer.cell_id, answer.metric) == (cell.cell_id, cell.metric)
         and not math.isnan(answer.estimate.point)
     ]
-    by_parameters: dict[str, list[CellAnswer]] = {}
-    for answer in own:
-        by_parameters.setdefault(str(sorted(answer.parameters.items())), []).append(answer)
+    by_parameters = grouped(own, lambda answer: str(sorted(answer.parameters.items())))
     named = cell.place.configuration
     who = f" ({named})" if named and named != "native" else ""
     if not own:

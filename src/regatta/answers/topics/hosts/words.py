@@ -60,9 +60,7 @@ def comparison_words(
         found: the comparison, its words empty.
         first: a pair with values, for the names of the alternatives.
         sides: each host's pair and comparison.
-        platform: platform of the hosts.
         what: unit of the sample size: `block` or `invocation`.
-        context: context of the experiment.
     """
     cell, series, ratio, names = first.cell, first.series, found.ratio, context.names
     a_name, b_name, differ = short_names(cell, first.base)
@@ -117,7 +115,6 @@ def dependence_words(
     Args:
         test: test of equality on all hosts.
         level: confidence level of the test.
-        hosts: measured hosts.
         differing: hosts that differ from the others, if the others agree.
         results: host -> its result.
     """

@@ -144,12 +144,7 @@ def judge_scaling(context: Context) -> Scaling:
 
 
 def usable_cpus(connection: duckdb.DuckDBPyConnection, facts: Facts) -> dict[str, int]:
-    """Return host -> CPUs available to its measured processes, from the records, else from the plan's facts.
-
-    Args:
-        connection: connection to the experiment's database.
-        facts: facts of the plan.
-    """
+    """Return host -> CPUs available to its measured processes, from the records, else from the plan's facts."""
     known = {host: int(of["cpus"]) for host, of in facts.hosts.items() if str(of.get("cpus", "")).isdecimal()}
     rows = connection.execute(
         "select host, max(len(cores)) from last_attempts where len(cores) > 0 group by host"

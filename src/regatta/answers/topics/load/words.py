@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from regatta.answers.spine.groups import grouped
 from regatta.answers.spine.words import counted, listed
 from regatta.answers.topics.load.compute import LoadCurve, Scaling, Verdict
 from regatta.figures.text import parameter_text, show_interval
@@ -28,12 +29,7 @@ VERDICTS: dict[Verdict, str] = {
 
 
 def scaling_words(scaling: Scaling, theta_percent: float) -> tuple[str, ...]:
-    """Describe the curves with steps; the table has each change.
-
-    Args:
-        scaling: see `regatta.answers.topics.load.compute`.
-        theta_percent: smaller changes are not practically significant.
-    """
+    """Describe the curves with steps; the table has each change."""
     spoken = [curve for curve in scaling.curves if curve.steps]
     known = [curve for curve in spoken if any(step.verdict != "unknown" for step in curve.steps)]
     few = len(known) <= _FEW_SERIES
@@ -87,9 +83,7 @@ def _changes(curve: LoadCurve) -> str:
 
 def _overview(known: Sequence[LoadCurve], scaling: Scaling) -> list[str]:
     """Count the series of each host and measure that change within its CPUs, and beyond them."""
-    groups: dict[tuple[str, str], list[LoadCurve]] = {}
-    for curve in known:
-        groups.setdefault((curve.place.host, measure_words(curve)), []).append(curve)
+    groups = grouped(known, lambda curve: (curve.place.host, measure_words(curve)))
     sentences = []
     for (host, what), curves in groups.items():
         cpus = scaling.cpus.get(host)

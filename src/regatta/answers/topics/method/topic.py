@@ -16,7 +16,6 @@ def method_words(method: str, paper: Sequence[Contrast], paired: Sequence[Contra
     """Describe how the results of the paper's method differ from Regatta's, and in how many comparisons; else empty.
 
     Args:
-        method: method of the answer.
         paper: all comparisons by the paper's method.
         paired: the same by Regatta's method.
     """
@@ -31,10 +30,7 @@ def method_words(method: str, paper: Sequence[Contrast], paired: Sequence[Contra
     if not both:
         return (words,)
     other = sum(_verdict(a) != _verdict(b) for a, b in both)
-    return (
-        words,
-        f"conclusions that differ from ratios paired by block: {other} of {len(both)}",
-    )
+    return (words, f"conclusions that differ from ratios paired by block: {other} of {len(both)}")
 
 
 def _verdict(contrast: Contrast) -> int:

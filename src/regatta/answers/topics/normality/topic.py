@@ -13,7 +13,7 @@ from regatta.answers.spine.names import place_words
 from regatta.answers.spine.parts import INLINED
 from regatta.answers.spine.result import CellAnswer
 from regatta.answers.spine.words import counted
-from regatta.figures.section import Section, Table
+from regatta.figures.section import Column, Section, Table, table_of
 from regatta.figures.text import show_brief, show_number
 from regatta.host.values.experiment import Scalar
 from regatta.stats.normality import Normality, shapiro_wilk
@@ -77,9 +77,6 @@ def _of(cell: CellAnswer, level: float) -> CellNormality:
     return CellNormality(cell.place.host, cell.cell_id, place, cell.metric, cell.parameters, test, rejected)
 
 
-_COLUMNS = ("cell", "n", "W", "p", "verdict", "reason")
-
-
 def normality_section(found: Sequence[CellNormality], view: View) -> Section | None:
     """Explain how to read the table; None without a cell that has enough values."""
     if not any(one.test.n for one in found):
@@ -93,18 +90,15 @@ def normality_section(found: Sequence[CellNormality], view: View) -> Section | N
 
 def normality_tables(found: Sequence[CellNormality], view: View) -> list[Table]:
     """Return the test of each cell."""
-    rows: list[tuple[str, ...]] = [
-        (
-            one.place + view.host(one.host, ", "),
-            str(one.test.n),
-            show_number(one.test.w),
-            show_brief(one.test.p, 2),
-            "rejected" if one.rejected else "",
-            one.test.reason,
-        )
-        for one in found
+    columns: list[Column[CellNormality]] = [
+        Column("cell", lambda one: one.place + view.host(one.host, ", ")),
+        Column("n", lambda one: str(one.test.n), numeric=True),
+        Column("W", lambda one: show_number(one.test.w), numeric=True),
+        Column("p", lambda one: show_brief(one.test.p, 2), numeric=True),
+        Column("verdict", lambda one: "rejected" if one.rejected else ""),
+        Column("reason", lambda one: one.test.reason),
     ]
-    return [Table("Shapiro-Wilk test", _COLUMNS, rows, frozenset({1, 2, 3}))]
+    return [table_of("Shapiro-Wilk test", found, columns)]
 
 
 #: one value per cell

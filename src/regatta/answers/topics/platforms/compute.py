@@ -26,13 +26,7 @@ from regatta.host.values.experiment import Better, Scalar
 from regatta.host.values.levels import PARAMETERS, label_without
 from regatta.stats.all_pairs import simultaneous
 from regatta.stats.estimate import Contrast, Floats, Interval, safe_exp, undefined
-from regatta.stats.hosts import (
-    RANDOM_HOSTS,
-    HostEffect,
-    pool_hosts,
-    unpaired_effect,
-    with_exact_ratio,
-)
+from regatta.stats.hosts import RANDOM_HOSTS, HostEffect, pool_hosts, unpaired_effect, with_exact_ratio
 from regatta.stats.ratios import do_not_vary
 from regatta.stats.suite_mean import log_variance, suite_ratio, together
 
@@ -230,10 +224,7 @@ def _measured(sides: Sides, p_holm: float, context: Context) -> _Measured:
         these=these,
         p=found.these.p,
         like_these=found.like_these.interval.mapped(safe_exp),
-        verdict=agreed(
-            judge(these, context.facts.theta_percent, p_holm),
-            _among_all(found.ratio, context),
-        ),
+        verdict=agreed(judge(these, context.facts.theta_percent, p_holm), _among_all(found.ratio, context)),
         df=found.these.df,
         p_holm=p_holm,
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from regatta.answers.spine.groups import grouped
 from regatta.answers.spine.names import heap_words
 from regatta.answers.spine.result import CellAnswer
 from regatta.answers.spine.rounds import FEW_ROUNDS, relative_round_means
@@ -116,7 +117,6 @@ def judge_scores(
     """Score every benchmark whose suite has a reference machine.
 
     Args:
-        cells: all series, in plan order.
         references: suite -> its reference.
         level: confidence of each interval, between 0 and 1.
         several_hosts: whether sentences name the host.
@@ -144,10 +144,10 @@ def runs_of(cells: Sequence[CellAnswer], suites: Collection[str]) -> list[Run]:
     """Return the runs of the benchmarks of some suites, in plan order."""
     labels = {cell.place.benchmark for cell in cells} if suites else set()
     scored = {label for label in labels if parts_of_label(label).suite in suites}
-    by_cell: dict[tuple[str, str], list[CellAnswer]] = {}
-    for cell in cells:
-        if cell.place.benchmark in scored:
-            by_cell.setdefault((cell.place.host, cell.cell_id), []).append(cell)
+    by_cell = grouped(
+        (cell for cell in cells if cell.place.benchmark in scored),
+        lambda cell: (cell.place.host, cell.cell_id),
+    )
     return [run for series in by_cell.values() for run in _of_cell(series)]
 
 

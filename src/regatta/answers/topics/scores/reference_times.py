@@ -72,8 +72,6 @@ def make_reference(
     """Return the mean elapsed time of one copy of each program.
 
     Args:
-        cells: all series of the experiment.
-        facts: facts of the experiment.
         choice: choice of suite, host and configuration, if the experiment has several.
         programs: suite -> benchmark -> sizes, for known suites.
 

@@ -2,14 +2,107 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from regatta.answers.kit.plain import plain, row_of, text_of
+from regatta.answers.kit.ratio_rows import RatioFrame, RatioRow, ratio_figures, ratio_span
 from regatta.answers.kit.topic import Document, Lead, Rows, Topic, Words
+from regatta.answers.kit.view import View
 from regatta.answers.spine.context import Context
+from regatta.answers.spine.groups import grouped
 from regatta.answers.topics.scores.compute import SuiteScore, find_references, judge_scores
-from regatta.answers.topics.scores.page import scores_section, scores_tables
+from regatta.figures.axes import Group
+from regatta.figures.section import Section, Table
+from regatta.figures.text import choose_scale, joined, show_interval
+
+_COLUMNS = (
+    "host",
+    "suite",
+    "size",
+    "run",
+    "configuration",
+    "benchmark",
+    "reference",
+    "elapsed",
+    "n",
+    "score",
+)
+
+
+def scores_section(found: Sequence[SuiteScore], view: View) -> Section | None:
+    """Return a dot plot with intervals per suite, size and host, and tables; None if no suite has a reference."""
+    if not found:
+        return None
+    groups = grouped(found, lambda score: joined(f"{score.suite} {score.size}", view.on_host(score.host)))
+    return Section(
+        "scores",
+        words="Score = copies × reference time / mean elapsed time: a speed with one copy, a rate with several. The dashed line is the "
+        "reference machine with one copy. The interval of the geometric mean is for exactly these benchmarks, from the variance of "
+        "invocations. Reference times are treated as exact.",
+        groups=[group for place, scores in groups.items() if (group := _group(place, scores)) is not None],
+    )
+
+
+def scores_tables(found: Sequence[SuiteScore], view: View) -> list[Table]:
+    """Return every benchmark with its score, and those without one."""
+    return [_table(found, view), _left_out(found, view)]
+
+
+def _run(score: SuiteScore) -> str:
+    """Return `speed`, or `rate of 4 copies, placement compact`."""
+    what = "speed" if score.kind == "speed" else f"rate of {score.copies} copies"
+    return ", ".join([what, *(f"{key} {text}" for key, text in sorted(score.parameters.items()))])
+
+
+def _group(place: str, scores: list[SuiteScore]) -> Group | None:
+    estimates = [e for score in scores for e in (score.overall, *(m.score for m in score.members))]
+    frame = RatioFrame(f"times as fast as {scores[0].machine}", ratio_span(estimates, 0.0), 0.0)
+    rows = {f"{_run(score)} · {score.configuration}": _ratio_rows(score) for score in scores if score.members}
+    figures = ratio_figures(rows, frame)
+    return Group(place, figures) if figures else None
+
+
+def _ratio_rows(score: SuiteScore) -> list[RatioRow]:
+    rows = [
+        RatioRow(member.name, member.score, math.nan, "@c0", "circle", (member.benchmark,))
+        for member in score.members
+    ]
+    rows.append(RatioRow(_mean_of(score), score.overall, math.nan, "@ink", "diamond", ("geometric mean",)))
+    return rows
+
+
+def _mean_of(score: SuiteScore) -> str:
+    of = f"all {score.of}" if score.complete else f"{len(score.members)} of {score.of}"
+    return f"geometric mean of {of}"
+
+
+def _table(found: Sequence[SuiteScore], view: View) -> Table:
+    rows = []
+    for score in found:
+        place = _where(score, view)
+        for member in score.members:
+            scale = choose_scale([member.elapsed_s], "s")
+            rows.append(
+                (
+                    *place, member.name, f"{member.reference_s:.4g} s",
+                    scale.with_unit(member.elapsed_s.point), str(member.score.n), show_interval(member.score),
+                )
+            )  # fmt: skip
+        if score.members:
+            rows.append((*place, _mean_of(score), score.machine, "", "", show_interval(score.overall)))
+    return Table("", _COLUMNS, rows, frozenset({6, 7, 8}))
+
+
+def _left_out(found: Sequence[SuiteScore], view: View) -> Table:
+    """Return the benchmarks excluded from means, with reasons; no rows if every suite is complete."""
+    rows = [(*_where(score, view), name, reason) for score in found for name, reason in score.left_out]
+    return Table("Excluded benchmarks", (*_COLUMNS[:6], "reason"), rows, detail=True)
+
+
+def _where(score: SuiteScore, view: View) -> tuple[str, ...]:
+    return view.host(score.host), score.suite, score.size, _run(score), score.configuration
 
 
 def _compute(context: Context) -> tuple[SuiteScore, ...]:

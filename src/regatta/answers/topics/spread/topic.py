@@ -12,8 +12,13 @@ from regatta.answers.kit.topic import Topic
 from regatta.answers.kit.view import View
 from regatta.answers.spine.parts import Sample
 from regatta.answers.spine.result import CellAnswer
-from regatta.answers.topics.spread.compute import CellIterations, collect_iterations
-from regatta.answers.topics.spread.violins import DENSITY_FROM, density, relative_groups
+from regatta.answers.topics.spread.violins import (
+    DENSITY_FROM,
+    CellIterations,
+    collect_iterations,
+    density,
+    relative_groups,
+)
 from regatta.figures.axes import Figure, Group, Trace, layout, row_label, value_axis
 from regatta.figures.curves import segment
 from regatta.figures.looks import Look

@@ -221,10 +221,7 @@ def _shown(n: int) -> NDArray[np.intp]:
 
 
 def _series(
-    cell: PlannedCell,
-    parameters_text: str,
-    found: _SteadyWindows,
-    context: Context,
+    cell: PlannedCell, parameters_text: str, found: _SteadyWindows, context: Context
 ) -> SeriesSteadiness:
     facts = context.facts
     fixed = facts.steady.method == "fixed"

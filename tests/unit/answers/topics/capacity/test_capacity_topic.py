@@ -19,7 +19,7 @@ from regatta.answers.report.documents import document_of
 from regatta.answers.report.page import render
 from regatta.answers.report.registry import sections_of
 from regatta.answers.spine.result import Answer
-from regatta.answers.topics.capacity.result import Bound, Capacity
+from regatta.answers.topics.capacity.compute import Bound, Capacity
 from regatta.answers.topics.capacity.topic import CAPACITY
 from regatta.stats.crossing import crossing
 

@@ -13,8 +13,7 @@ from regatta.answers.kit.panels import panels_of
 from regatta.answers.kit.view import View
 from regatta.answers.report.answer import answer_experiment
 from regatta.answers.spine.result import Answer
-from regatta.answers.topics.counters.compute import CounterAnswer
-from regatta.answers.topics.counters.topic import COUNTERS
+from regatta.answers.topics.counters.topic import COUNTERS, CounterAnswer
 from regatta.host.values.counters import INFO
 
 MISSING = {"cycles user": "no counter", "cycles kernel": "no counter", "energy": "not permitted"}

@@ -11,8 +11,7 @@ from helpers.golden import Golden
 from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.report.answer import answer_experiment
 from regatta.answers.report.documents import document_of
-from regatta.answers.topics.dependence.compute import Dependence, dependence_words
-from regatta.answers.topics.dependence.topic import DEPENDENCE
+from regatta.answers.topics.dependence.topic import DEPENDENCE, Dependence, dependence_words
 from regatta.stats.dependence import Autocorrelation
 
 

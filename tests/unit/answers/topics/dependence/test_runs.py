@@ -9,8 +9,7 @@ import pytest
 from helpers.synthetic_answers import curve_answer, failed_answer, java_answer
 from regatta.answers.kit.view import View
 from regatta.answers.spine.result import Answer
-from regatta.answers.topics.dependence.compute import dependences
-from regatta.answers.topics.dependence.topic import DEPENDENCE
+from regatta.answers.topics.dependence.topic import DEPENDENCE, dependences
 from regatta.figures.section import Section
 
 

@@ -13,8 +13,7 @@ from helpers.synthetic_journal import native, record, write_experiment
 from regatta.answers.kit.view import View
 from regatta.answers.report.answer import answer_experiment
 from regatta.answers.spine.result import Answer
-from regatta.answers.topics.growth.compute import Grown
-from regatta.answers.topics.growth.topic import GROWTH
+from regatta.answers.topics.growth.topic import GROWTH, Grown
 
 
 def answer_of(folder: Path, connections: tuple[int, ...]) -> Answer:

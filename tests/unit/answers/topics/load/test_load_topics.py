@@ -21,8 +21,7 @@ from regatta.answers.report.registry import sections_of
 from regatta.answers.spine.parts import Place
 from regatta.answers.spine.result import Answer
 from regatta.answers.topics.load.compute import LoadCurve, LoadPoint, Scaling
-from regatta.answers.topics.load.page import line_names, load_axis
-from regatta.answers.topics.load.topic import LOAD
+from regatta.answers.topics.load.topic import LOAD, line_names, load_axis
 from regatta.figures.axes import Figure
 from regatta.figures.labelled import MOST_LINES
 from regatta.figures.section import Section

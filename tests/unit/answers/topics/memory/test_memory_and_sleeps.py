@@ -18,7 +18,7 @@ from helpers.scaling_experiment import FACTS, memory_ns, write_scaling_experimen
 from helpers.synthetic_journal import native, record, write_experiment
 from regatta.answers.report.answer import answer_experiment
 from regatta.answers.spine.result import Answer
-from regatta.answers.topics.memory.compute import memory_curves, memory_words, plateaus
+from regatta.answers.topics.memory.topic import memory_curves, memory_words, plateaus
 from regatta.answers.topics.sleeps.topic import sleep_curves, sleep_words
 
 KIB = 1024

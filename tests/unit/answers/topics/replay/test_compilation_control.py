@@ -17,8 +17,7 @@ from regatta.answers.report.documents import document_of
 from regatta.answers.report.page import render
 from regatta.answers.spine.families.result import Family
 from regatta.answers.spine.parts import FamilyPair, Place
-from regatta.answers.topics.replay.compute import agreement, judge_control
-from regatta.answers.topics.replay.topic import REPLAY
+from regatta.answers.topics.replay.topic import REPLAY, agreement, judge_control
 from regatta.host.values.experiment import Heap
 from regatta.stats.estimate import Interval
 
