@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from regatta.figures.axes import LOG_FROM, Figure, Trace, axis, layout, log_axis, log_ticks
 from regatta.figures.curves import Point, curve
@@ -24,6 +24,7 @@ from regatta.figures.text import (
 from regatta.host.units import UNITS
 from regatta.stats.estimate import Interval
 
+T = TypeVar("T")
 #: A figure has at most as many lines as there are hues.
 MOST_LINES = HUES
 _LABEL_CHARACTERS = 26
@@ -108,6 +109,11 @@ def labelled_figure(
     )
     frame["margin"] = {**frame["margin"], "r": right, "t": _ABOVE_PX}
     return Figure(title, height_px, [*under, *bands, *tops], frame)
+
+
+def packs(lines: Sequence[T]) -> list[Sequence[T]]:
+    """Return the lines in parts that fit one figure each."""
+    return [lines[first : first + MOST_LINES] for first in range(0, len(lines), MOST_LINES)]
 
 
 def measured_axis(title: str, values: Sequence[float]) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from functools import cached_property
 from regatta.answers.spine.groups import grouped
 from regatta.answers.spine.parts import Sample, shared_heap
 from regatta.answers.spine.result import Answer, CellAnswer, Comparison
+from regatta.figures.axes import Trace
+from regatta.figures.looks import Look
 from regatta.figures.text import (
     Scale,
     choose_scale,
@@ -164,6 +166,32 @@ def place_of(sample: Sample) -> str:
     return f"round {sample.round}, block {sample.block}, position {sample.position}" + (
         ", perturbed" if sample.perturbed else ""
     )
+
+
+def invocation_marks(
+    x: Iterable[float | None],
+    y: Iterable[float | None],
+    look: Look,
+    hollow: bool,
+    opacity: float,
+    texts: Sequence[str],
+) -> Trace:
+    """Return a mark for each invocation; perturbed ones are hollow. `texts`: for the pointer; empty: none."""
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": list(x),
+        "y": list(y),
+        "marker": {
+            "symbol": f"{look.mark}-open" if hollow else look.mark,
+            "size": 8 if hollow else 6,
+            "color": look.colour,
+            "opacity": 1 if hollow else opacity,
+            "line": {"width": 1.5 if hollow else 0},
+        },
+        "hoverinfo": "text" if texts else "skip",
+        "hovertext": list(texts),
+    }
 
 
 def hollow_words(panels: Sequence[Panel]) -> str:

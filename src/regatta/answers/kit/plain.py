@@ -88,7 +88,7 @@ def row_of(estimate: Interval) -> dict[str, Any]:
 
 
 def pair_row(
-    of: Any, kind: str, a: str, b: str, ratio: Interval, p: float = math.nan, **further: Any
+    of: Any, kind: str, a: str, b: str, ratio: Interval, p: float, /, **further: Any
 ) -> dict[str, Any]:
     """Return the CSV columns of the ratio a/b at the place of a result.
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from regatta.answers.spine.methods import method_name
-from regatta.figures.axes import LOG_FROM, Figure, Trace, axis, layout, log_axis, row_label
+from regatta.figures.axes import LOG_FROM, Figure, Group, Trace, axis, layout, log_axis, row_label
 from regatta.figures.curves import error_bars, segment
+from regatta.figures.looks import LegendEntry
 from regatta.figures.text import (
     hover,
     shorten,
@@ -42,29 +43,41 @@ class RatioRow:
     lines: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class RatioFrame:
-    """Shared properties of the figures of a group.
-
-    `what`: title of the axis. `span`: its range. `theta_percent`: the shaded band.
-    """
-
-    what: str
-    span: tuple[float, float]
-    theta_percent: float
+def mean_rows(n: int, these: Interval, like_these: Interval) -> list[RatioRow]:
+    """Return the geometric means over n benchmarks: for exactly these, and for similar ones."""
+    words = ("geometric mean",)
+    return [
+        RatioRow(f"these {n} benchmarks", these, math.nan, "@ink", "diamond", words),
+        RatioRow("similar benchmarks", like_these, math.nan, "@muted", "diamond", words),
+    ]
 
 
-def ratio_figures(rows_by_place: Mapping[str, Sequence[RatioRow]], frame: RatioFrame) -> list[Figure]:
+def ratio_group(
+    title: str,
+    rows_by_place: Mapping[str, Sequence[RatioRow]],
+    what: str,
+    theta_percent: float,
+    legend: Sequence[LegendEntry] = (),
+    note: str = "",
+) -> Group | None:
     """Draw ratios in one figure with a heading per place (such as `heap 2x`), or many rows in one figure per place.
 
-    Return no figure if no row has a number.
+    Args:
+        what: title of the axis, which all figures share.
+        theta_percent: the shaded band; 0: none.
+
+    Returns:
+        None if no row has a number.
     """
     rows = [row for group in rows_by_place.values() for row in group]
     if not any(math.isfinite(row.ratio.point) for row in rows):
-        return []
-    if len(rows) <= _ROWS_AT_MOST:
-        return [_figure("", rows_by_place, frame)]
-    return [_figure(place, {"": group}, frame) for place, group in rows_by_place.items()]
+        return None
+    span = ratio_span([row.ratio for row in rows], theta_percent)
+    figures = [("", rows_by_place)]
+    if len(rows) > _ROWS_AT_MOST:
+        figures = [(place, {"": group}) for place, group in rows_by_place.items()]
+    drawn = [_figure(place, shown, what, span, theta_percent) for place, shown in figures]
+    return Group(title, drawn, list(legend), note)
 
 
 def ratio_span(ratios: Sequence[Interval], theta_percent: float) -> tuple[float, float]:
@@ -92,7 +105,13 @@ def method_note(methods: Iterable[str]) -> str:
     return f"Method: {'; '.join(names)}" if names else ""
 
 
-def _figure(title: str, rows_by_place: Mapping[str, Sequence[RatioRow]], frame: RatioFrame) -> Figure:
+def _figure(
+    title: str,
+    rows_by_place: Mapping[str, Sequence[RatioRow]],
+    what: str,
+    span: tuple[float, float],
+    theta_percent: float,
+) -> Figure:
     traces: list[Trace] = []
     labels = []
     y = 0.0
@@ -109,21 +128,17 @@ def _figure(title: str, rows_by_place: Mapping[str, Sequence[RatioRow]], frame: 
             if math.isfinite(row.ratio.point):
                 traces.append(_trace(row, y))
     traces.insert(0, segment([1, 1], [y - 0.5, 0.1], dash="dash"))
-    span = frame.span
     x = (
-        log_axis(f"{frame.what}, log scale", *span)
+        log_axis(f"{what}, log scale", *span)
         if span[1] / span[0] > LOG_FROM
-        else axis(frame.what, range=list(_padded(span)))
+        else axis(what, range=list(_padded(span)))
     )
     return Figure(
         title,
         int(_FRAME_PX + _ROW_PX * round(-y, 2)),
         traces,
         layout(
-            x,
-            axis(range=[y - 0.5, 0.1], visible=False),
-            annotations=labels,
-            shapes=_shapes(frame.theta_percent),
+            x, axis(range=[y - 0.5, 0.1], visible=False), annotations=labels, shapes=_shapes(theta_percent)
         ),
     )
 

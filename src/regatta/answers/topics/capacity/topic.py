@@ -23,12 +23,12 @@ from regatta.answers.topics.capacity.compute import (
 from regatta.figures.axes import Figure, Group
 from regatta.figures.curves import Point, segment
 from regatta.figures.labelled import (
-    MOST_LINES,
     Mark,
     NamedLine,
     estimate_point,
     labelled_figure,
     measured_axis,
+    packs,
     plain_quantity,
     time_quantity,
 )
@@ -148,15 +148,9 @@ def _groups(found: Capacities, view: View) -> list[Group]:
         by_target.setdefault(_title(one), {}).setdefault(key, []).append(one)
     groups = []
     for title, places in by_target.items():
-        packs = [
-            many[first : first + MOST_LINES]
-            for many in places.values()
-            for first in range(0, len(many), MOST_LINES)
-        ]
-        figures = [figure for pack in packs if (figure := _figure(pack, view)) is not None]
-        if figures:
-            groups.append(Group(title, figures))
-    return groups
+        figures = [_figure(pack, view) for many in places.values() for pack in packs(many)]
+        groups.append(Group(title, [figure for figure in figures if figure is not None]))
+    return [group for group in groups if group.figures]
 
 
 def _title(one: Capacity) -> str:

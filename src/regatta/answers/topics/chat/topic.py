@@ -27,11 +27,11 @@ from regatta.answers.topics.chat.words import SUBJECTS, chat_words, first_words,
 from regatta.figures.axes import Figure, Group
 from regatta.figures.curves import Point
 from regatta.figures.labelled import (
-    MOST_LINES,
     NamedLine,
     estimate_point,
     labelled_figure,
     measured_axis,
+    packs,
     plain_quantity,
     time_quantity,
 )
@@ -157,13 +157,8 @@ def _figures(wanted: _Wanted, curves: Sequence[ChatCurve]) -> list[Figure]:
     metric, aspect, title = wanted
     found = [curve for curve in curves if (curve.metric, curve.aspect) == (metric, aspect)]
     found.sort(key=lambda curve: MODES.index(curve.mode))
-    figures = []
-    for first in range(0, len(found), MOST_LINES):
-        pack = found[first : first + MOST_LINES]
-        figure = _figure(title, pack)
-        if figure is not None:
-            figures.append(figure)
-    return figures
+    figures = (_figure(title, pack) for pack in packs(found))
+    return [figure for figure in figures if figure is not None]
 
 
 def _figure(title: str, curves: Sequence[ChatCurve]) -> Figure | None:

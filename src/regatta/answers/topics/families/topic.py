@@ -6,14 +6,7 @@ import math
 from collections.abc import Sequence
 
 from regatta.answers.kit.panels import Panel
-from regatta.answers.kit.ratio_rows import (
-    RatioFrame,
-    RatioRow,
-    band_words,
-    method_note,
-    ratio_figures,
-    ratio_span,
-)
+from regatta.answers.kit.ratio_rows import RatioRow, band_words, method_note, ratio_group
 from regatta.answers.kit.topic import Topic
 from regatta.answers.kit.view import View
 from regatta.answers.spine.families.result import Family
@@ -138,12 +131,11 @@ def _group(answer: Answer, panel: Panel, families: Sequence[Family]) -> Group | 
         shared = family.place.benchmark if len(family.benchmarks) > 1 else ""
         where = ", ".join(filter(None, (shared, _where(family, families))))
         rows.setdefault(where, []).extend(_row(pair, family) for pair in family.pairs)
-    ratios = [row.ratio for group in rows.values() for row in group]
-    span = ratio_span(ratios, answer.theta_percent)
-    frame = RatioFrame(f"ratio ({panel.better} is better)", span, answer.theta_percent)
-    figures = ratio_figures({where: group for where, group in rows.items() if group}, frame)
     note = method_note(pair.ratio.method for family in families for pair in family.pairs)
-    return Group(panel.title, figures, [], note) if figures else None
+    shown = {where: group for where, group in rows.items() if group}
+    return ratio_group(
+        panel.title, shown, f"ratio ({panel.better} is better)", answer.theta_percent, note=note
+    )
 
 
 def _row(pair: FamilyPair, family: Family) -> RatioRow:

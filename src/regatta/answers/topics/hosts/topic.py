@@ -8,7 +8,7 @@ from typing import Any
 
 from regatta.answers.kit.columns import HEAP_SIZE
 from regatta.answers.kit.plain import finite, pair_row, text_of
-from regatta.answers.kit.ratio_rows import RatioFrame, RatioRow, band_words, ratio_figures, ratio_span
+from regatta.answers.kit.ratio_rows import RatioRow, band_words, ratio_group
 from regatta.answers.kit.topic import Document, Lead, Rows, Topic, Words
 from regatta.answers.kit.view import View
 from regatta.answers.spine.context import Context
@@ -92,20 +92,14 @@ def _groups(over: OverHosts, answer: Answer) -> list[Group]:
         by_place.setdefault(joined(*parts), []).append(one)
     groups = []
     for place, many in by_place.items():
-        ratios = [ratio for one in many for ratio in (one.ratio, *(own.ratio for own in one.per_host))]
-        frame = RatioFrame(
-            f"ratio to the baseline ({many[0].better} is better)",
-            ratio_span(ratios, answer.theta_percent),
-            answer.theta_percent,
-        )
         several = len({one.place.platform for one in many}) > 1
         rows = {
             (f"{one.place.platform}: " if several else "") + f"{one.a_name} / {one.b_name}": _ratio_rows(one)
             for one in many
         }
-        if figures := ratio_figures(rows, frame):
-            groups.append(Group(place, figures))
-    return groups
+        what = f"ratio to the baseline ({many[0].better} is better)"
+        groups.append(ratio_group(place, rows, what, answer.theta_percent))
+    return [group for group in groups if group is not None]
 
 
 def _ratio_rows(one: HostComparison) -> list[RatioRow]:

@@ -15,14 +15,7 @@ from regatta.answers.spine.result import CellAnswer
 from regatta.answers.spine.words import listed
 from regatta.figures.axes import Figure, Group, parameter_axis
 from regatta.figures.curves import Point
-from regatta.figures.labelled import (
-    MOST_LINES,
-    Mark,
-    NamedLine,
-    estimate_point,
-    labelled_figure,
-    time_quantity,
-)
+from regatta.figures.labelled import Mark, NamedLine, estimate_point, labelled_figure, packs, time_quantity
 from regatta.figures.section import Section
 from regatta.figures.text import joined, parameter_text, parameters_text, show_percent, show_quantity
 from regatta.host.units import UNITS
@@ -150,8 +143,7 @@ def memory_section(_: Sequence[str], view: View) -> Section | None:
             configuration if several[1] else "",
             f"on {host}" if several[0] else "",
         )
-        for first in range(0, len(many), MOST_LINES):
-            figures.append(_figure(parts, many[first : first + MOST_LINES], answer.hosts.get(host, {})))
+        figures += [_figure(parts, pack, answer.hosts.get(host, {})) for pack in packs(many)]
     return Section(
         "memory",
         words="Latency of dependent loads over the size of the memory area. Means over invocations; bands are "

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from statistics import fmean, median
 
 from regatta.answers.kit.looks import Looks
-from regatta.answers.kit.panels import TEXTS_AT_MOST, Panel, cell_hover, hollow_words, place_of
+from regatta.answers.kit.panels import (
+    TEXTS_AT_MOST,
+    Panel,
+    cell_hover,
+    hollow_words,
+    invocation_marks,
+    place_of,
+)
 from regatta.answers.kit.topic import Topic
 from regatta.answers.kit.view import View
 from regatta.answers.spine.parts import Sample
@@ -106,21 +113,8 @@ def _by_cell(panel: Panel) -> dict[str, tuple[CellAnswer, list[tuple[Sample, flo
 
 
 def _scatter(points: Sequence[tuple[float, float, str]], look: Look, hollow: bool, told: bool) -> Trace:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [tidy(time) for time, _, _ in points],
-        "y": [tidy(relative) for _, relative, _ in points],
-        "marker": {
-            "symbol": f"{look.mark}-open" if hollow else look.mark,
-            "size": 8 if hollow else 6,
-            "color": look.colour,
-            "opacity": 1 if hollow else 0.65,
-            "line": {"width": 1.5 if hollow else 0},
-        },
-        "hoverinfo": "text" if told else "skip",
-        "hovertext": [text for _, _, text in points] if told else [],
-    }
+    times, relatives, texts = zip(*points, strict=True)
+    return invocation_marks(map(tidy, times), map(tidy, relatives), look, hollow, 0.65, texts if told else ())
 
 
 def _running_median(points: Sequence[tuple[float, float]]) -> Trace:

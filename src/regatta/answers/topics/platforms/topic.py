@@ -9,7 +9,7 @@ from typing import Any
 from regatta.answers.kit.columns import BENCHMARK, HEAP_SIZE, METRIC, P_HOLM, PRACTICAL, P
 from regatta.answers.kit.plain import finite, pair_row, text_of
 from regatta.answers.kit.ranking import Standings, ranked
-from regatta.answers.kit.ratio_rows import RatioFrame, RatioRow, band_words, ratio_figures, ratio_span
+from regatta.answers.kit.ratio_rows import RatioRow, band_words, mean_rows, ratio_group
 from regatta.answers.kit.topic import Document, Lead, Rows, Topic, Words
 from regatta.answers.kit.view import View
 from regatta.answers.spine.parts import FamilyPair, shared_heap
@@ -68,26 +68,15 @@ def _group(
 ) -> Group | None:
     rows = [
         RatioRow(
-            joined(one.place.benchmark, parameters_text(one.parameters)), one.these, one.p, "@c0", "circle",
+            joined(one.place.benchmark, parameters_text(one.parameters)),
+            *(one.these, one.p, "@c0", "circle"),
             (one.place.benchmark, f"{counted_hosts(one.hosts_a)} / {counted_hosts(one.hosts_b)}"),
         )
         for one in ratios
-    ]  # fmt: skip
+    ]
     for mean in means:
-        n = len(mean.benchmarks)
-        rows.append(
-            RatioRow(f"these {n} benchmarks", mean.these, math.nan, "@ink", "diamond", ("geometric mean",))
-        )
-        rows.append(
-            RatioRow(
-                "similar benchmarks", mean.like_these, math.nan, "@muted", "diamond", ("geometric mean",)
-            )
-        )
-    theta = view.answer.theta_percent
-    better = ratios[0].better
-    frame = RatioFrame(f"ratio ({better} is better)", ratio_span([row.ratio for row in rows], theta), theta)
-    figures = ratio_figures({"": rows}, frame)
-    return Group(name, figures) if figures else None
+        rows += mean_rows(len(mean.benchmarks), mean.these, mean.like_these)
+    return ratio_group(name, {"": rows}, f"ratio ({ratios[0].better} is better)", view.answer.theta_percent)
 
 
 def platforms_tables(found: Platforms, view: View) -> list[Table]:
@@ -200,7 +189,14 @@ def _rows(found: Platforms) -> Iterator[dict[str, Any]]:
     for mean in found.means:
         collector = mean.place.collector
         yield pair_row(
-            mean, "platform-mean", mean.a, mean.b, mean.these, collector=collector, verdict=mean.verdict
+            mean,
+            "platform-mean",
+            mean.a,
+            mean.b,
+            mean.these,
+            math.nan,
+            collector=collector,
+            verdict=mean.verdict,
         )
     for every in found.all_pairs:
         kind = "platform-pair" if every.place.benchmark else "platform-mean-pair"

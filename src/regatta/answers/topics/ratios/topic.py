@@ -6,14 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from regatta.answers.kit.looks import Looks
 from regatta.answers.kit.panels import Panel, SeriesKey, compared_keys, comparisons_of, series_key
-from regatta.answers.kit.ratio_rows import (
-    RatioFrame,
-    RatioRow,
-    band_words,
-    method_note,
-    ratio_figures,
-    ratio_span,
-)
+from regatta.answers.kit.ratio_rows import RatioRow, band_words, method_note, ratio_group
 from regatta.answers.kit.topic import Topic
 from regatta.answers.kit.view import View
 from regatta.answers.spine.result import Answer, CellAnswer, Comparison
@@ -48,15 +41,14 @@ def _groups(answer: Answer, panels: Sequence[Panel], looks: Looks) -> list[Group
         baselines = {_baseline(row) for row in rows}
         one = baselines.pop() if len(baselines) == 1 else ""
         what = f"ratio to {shorten(one, 30)}" if one else "ratio to the baseline"
-        span = ratio_span([row.ratio for row in rows], answer.theta_percent)
-        frame = RatioFrame(f"{what} ({panel.better} is better)", span, answer.theta_percent)
         shown = {
             f"heap {heap}" if heap else "": [_row(row, panel, cells, looks, bool(one)) for row in group]
             for heap, group in _by_heap(rows, panel).items()
         }
-        if figures := ratio_figures(shown, frame):
-            groups.append(Group(panel.title, figures, looks.legend(panel.cells), _note(rows)))
-    return groups
+        axis, note = f"{what} ({panel.better} is better)", method_note(row.ratio.method for row in rows)
+        legend = looks.legend(panel.cells)
+        groups.append(ratio_group(panel.title, shown, axis, answer.theta_percent, legend, note))
+    return [group for group in groups if group is not None]
 
 
 def _by_heap(rows: Sequence[Comparison], panel: Panel) -> dict[str, list[Comparison]]:
@@ -90,10 +82,6 @@ def _baseline(row: Comparison) -> str:
     """Return the baseline's name without the words that the alternative shares: `g1` in `jdk-21 z` against `jdk-21 g1`."""
     shared = set(row.a_name.split())
     return " ".join(word for word in row.b_name.split() if word not in shared) or row.b_name
-
-
-def _note(rows: Sequence[Comparison]) -> str:
-    return method_note(row.ratio.method for row in rows)
 
 
 RATIOS: Topic[None] = Topic("ratios", title="Comparisons", empty=None, section=ratios_section)

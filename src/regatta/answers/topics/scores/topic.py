@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from regatta.answers.kit.plain import plain, row_of, text_of
-from regatta.answers.kit.ratio_rows import RatioFrame, RatioRow, ratio_figures, ratio_span
+from regatta.answers.kit.ratio_rows import RatioRow, ratio_group
 from regatta.answers.kit.topic import Document, Lead, Rows, Topic, Words
 from regatta.answers.kit.view import View
 from regatta.answers.spine.context import Context
@@ -57,11 +57,8 @@ def _run(score: SuiteScore) -> str:
 
 
 def _group(place: str, scores: list[SuiteScore]) -> Group | None:
-    estimates = [e for score in scores for e in (score.overall, *(m.score for m in score.members))]
-    frame = RatioFrame(f"times as fast as {scores[0].machine}", ratio_span(estimates, 0.0), 0.0)
     rows = {f"{_run(score)} · {score.configuration}": _ratio_rows(score) for score in scores if score.members}
-    figures = ratio_figures(rows, frame)
-    return Group(place, figures) if figures else None
+    return ratio_group(place, rows, f"times as fast as {scores[0].machine}", 0.0)
 
 
 def _ratio_rows(score: SuiteScore) -> list[RatioRow]:

@@ -11,7 +11,7 @@ from regatta.answers.kit.view import View
 from regatta.answers.spine.result import CellAnswer
 from regatta.figures.axes import Figure, Group, log_axis, log_ticks
 from regatta.figures.curves import Point, segment
-from regatta.figures.labelled import MOST_LINES, NamedLine, estimate_point, labelled_figure, time_quantity
+from regatta.figures.labelled import NamedLine, estimate_point, labelled_figure, packs, time_quantity
 from regatta.figures.section import Section
 from regatta.figures.text import joined, parameters_text, show_percent, show_quantity
 from regatta.host.units import UNITS
@@ -85,11 +85,7 @@ def sleeps_section(_: Sequence[str], view: View) -> Section | None:
             f"on {curve.place.host}" if hosts else "",
         )
         places.setdefault(joined(*parts), []).append(curve)
-    figures = [
-        _figure(title, many[first : first + MOST_LINES])
-        for title, many in places.items()
-        for first in range(0, len(many), MOST_LINES)
-    ]
+    figures = [_figure(title, pack) for title, many in places.items() for pack in packs(many)]
     return Section(
         "sleeps",
         words="Actual over requested duration of sleeps. On the dashed line they are equal. Means over invocations; bars "

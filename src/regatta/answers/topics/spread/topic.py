@@ -7,7 +7,14 @@ from statistics import fmean
 from typing import Any
 
 from regatta.answers.kit.looks import Looks
-from regatta.answers.kit.panels import TEXTS_AT_MOST, Panel, cell_hover, hollow_words, place_of
+from regatta.answers.kit.panels import (
+    TEXTS_AT_MOST,
+    Panel,
+    cell_hover,
+    hollow_words,
+    invocation_marks,
+    place_of,
+)
 from regatta.answers.kit.topic import Topic
 from regatta.answers.kit.view import View
 from regatta.answers.spine.parts import Sample
@@ -100,23 +107,10 @@ def _points(cell: CellAnswer, y: float, look: Look, scale: Scale, told: bool) ->
 def _scatter(
     cell: CellAnswer, samples: Sequence[Sample], y: float, look: Look, scale: Scale, hollow: bool, told: bool
 ) -> Trace:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [scale.tidy(s.value) for s in samples],
-        "y": [tidy(y + _jitter(s)) for s in samples],
-        "marker": {
-            "symbol": f"{look.mark}-open" if hollow else look.mark,
-            "size": 8 if hollow else 6,
-            "color": look.colour,
-            "opacity": 1 if hollow else 0.8,
-            "line": {"width": 1.5 if hollow else 0},
-        },
-        "hoverinfo": "text" if told else "skip",
-        "hovertext": [cell_hover(cell, scale.with_unit(s.value), place_of(s)) for s in samples]
-        if told
-        else [],
-    }
+    texts = [cell_hover(cell, scale.with_unit(s.value), place_of(s)) for s in samples] if told else ()
+    values = [scale.tidy(s.value) for s in samples]
+    heights = [tidy(y + _jitter(s)) for s in samples]
+    return invocation_marks(values, heights, look, hollow, 0.8, texts)
 
 
 def _jitter(sample: Sample) -> float:

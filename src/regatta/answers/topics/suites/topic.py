@@ -9,7 +9,7 @@ from typing import Any
 from regatta.answers.kit.columns import COMPARISON, PRACTICAL
 from regatta.answers.kit.plain import pair_row, plain
 from regatta.answers.kit.ranking import ranked
-from regatta.answers.kit.ratio_rows import RatioFrame, RatioRow, band_words, ratio_figures, ratio_span
+from regatta.answers.kit.ratio_rows import RatioRow, band_words, mean_rows, ratio_group
 from regatta.answers.kit.topic import Document, Rows, Topic, Words
 from regatta.answers.kit.view import View
 from regatta.answers.topics.suites.compute import SuiteComparison, judge_suites
@@ -42,19 +42,12 @@ def suites_section(found: Sequence[SuiteComparison], view: View) -> Section | No
 
 def _group(place: str, suites: list[SuiteComparison], view: View) -> Group | None:
     look_of = {cell.cell_id: view.looks.of(cell) for cell in view.answer.cells}
-    span = ratio_span(
-        [ratio for suite in suites for ratio in (suite.these, suite.like_these, *(m.ratio for m in suite.members))],
-        view.answer.theta_percent,
-    )  # fmt: skip
-    frame = RatioFrame(
-        f"ratio to the baseline ({suites[0].better} is better)", span, view.answer.theta_percent
-    )
     rows = {
         f"{suite.a_name} / {suite.b_name}": _ratio_rows(suite, look_of.get(suite.a, _PLAIN))
         for suite in suites
     }
-    figures = ratio_figures(rows, frame)
-    return Group(place, figures) if figures else None
+    what = f"ratio to the baseline ({suites[0].better} is better)"
+    return ratio_group(place, rows, what, view.answer.theta_percent)
 
 
 def _ratio_rows(suite: SuiteComparison, look: Look) -> list[RatioRow]:
@@ -62,14 +55,7 @@ def _ratio_rows(suite: SuiteComparison, look: Look) -> list[RatioRow]:
         RatioRow(member.benchmark, member.ratio, math.nan, look.colour, look.mark, (member.benchmark,))
         for member in suite.members
     ]
-    n = len(suite.members)
-    rows.append(
-        RatioRow(f"these {n} benchmarks", suite.these, math.nan, "@ink", "diamond", ("geometric mean",))
-    )
-    rows.append(
-        RatioRow("similar benchmarks", suite.like_these, math.nan, "@muted", "diamond", ("geometric mean",))
-    )
-    return rows
+    return [*rows, *mean_rows(len(rows), suite.these, suite.like_these)]
 
 
 def suites_tables(found: Sequence[SuiteComparison], view: View) -> list[Table]:
@@ -130,7 +116,7 @@ def _rows(suites: Sequence[SuiteComparison]) -> Iterator[dict[str, Any]]:
         yield pair_row(
             suite, "suite", *names, suite.these, suite.p, benchmark=suite.suite, verdict=suite.verdict
         )
-        yield pair_row(suite, "suite-like-these", *names, suite.like_these, benchmark=suite.suite)
+        yield pair_row(suite, "suite-like-these", *names, suite.like_these, math.nan, benchmark=suite.suite)
 
 
 SUITES: Topic[tuple[SuiteComparison, ...]] = Topic(
