@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from regatta.answers.history.compute import History, SeriesHistory
+from regatta.answers.history.compute import History, LevelShift, PastPoint, SeriesHistory
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, value_axis
 from regatta.figures.curves import error_bars, segment
-from regatta.figures.section import Section, Table
+from regatta.figures.section import Column, Section, Table, table_of
 from regatta.figures.sections_page import write_sections_page
 from regatta.figures.text import (
     Scale,
@@ -37,18 +37,6 @@ _NAME = 18
 _NAMES_AT_MOST = 12
 #: Share of the space between two experiments over which the invocations of one are spread.
 _SPREAD = 0.5
-_COLUMNS = (
-    "series",
-    "since",
-    "ratio",
-    "CI",
-    "p",
-    "experiments after / before",
-    "n",
-    "replicates",
-    "autocorrelation",
-    "false shifts",
-)
 
 
 def write_history(history: History, path: Path) -> None:
@@ -92,25 +80,19 @@ def sections_of_history(history: History) -> list[Section]:
 
 
 def _shifts(history: History) -> Table:
-    rows = []
-    for one in history.series:
-        for shift in one.shifts:
-            ratio = shift.ratio
-            rows.append(
-                (
-                    one.title,
-                    history.experiments[shift.since].name,
-                    show_ratio(ratio.point),
-                    show_ends(ratio),
-                    show_p(shift.p),
-                    f"{shift.after} / {shift.before}",
-                    str(ratio.n),
-                    one.replicates,
-                    _or_undefined(one, f"{one.autocorrelation:.2f}"),
-                    _or_undefined(one, f"{one.false_rate * 100.0:.1f} %"),
-                )
-            )
-    return Table("", _COLUMNS, rows, frozenset({2, 4, 6}))
+    columns: list[Column[tuple[SeriesHistory, LevelShift]]] = [
+        Column("series", lambda row: row[0].title),
+        Column("since", lambda row: history.experiments[row[1].since].name),
+        Column("ratio", lambda row: show_ratio(row[1].ratio.point), numeric=True),
+        Column("CI", lambda row: show_ends(row[1].ratio)),
+        Column("p", lambda row: show_p(row[1].p), numeric=True),
+        Column("experiments after / before", lambda row: f"{row[1].after} / {row[1].before}"),
+        Column("n", lambda row: str(row[1].ratio.n), numeric=True),
+        Column("replicates", lambda row: row[0].replicates),
+        Column("autocorrelation", lambda row: _or_undefined(row[0], f"{row[0].autocorrelation:.2f}")),
+        Column("false shifts", lambda row: _or_undefined(row[0], f"{row[0].false_rate * 100.0:.1f} %")),
+    ]
+    return table_of("", [(one, shift) for one in history.series for shift in one.shifts], columns)
 
 
 def _or_undefined(one: SeriesHistory, text: str) -> str:
@@ -158,34 +140,31 @@ def _invocations(one: SeriesHistory, scale: Scale) -> Trace:
         n = len(point.values)
         x += [tidy(point.experiment + _SPREAD * ((i + 0.5) / n - 0.5)) for i in range(n)]
         y += [scale.tidy(value) for value in point.values]
-    return {
-        "type": "scatter", "mode": "markers", "x": x, "y": y, "hoverinfo": "skip",
-        "marker": {"size": 4, "color": "@c0", "opacity": 0.45},
-    }  # fmt: skip
+    marker = {"size": 4, "color": "@c0", "opacity": 0.45}
+    return {"type": "scatter", "mode": "markers", "x": x, "y": y, "hoverinfo": "skip", "marker": marker}
 
 
 def _means(history: History, one: SeriesHistory, scale: Scale) -> Trace:
     def ends(value: float, mean: float) -> float | None:
         return scale.tidy(abs(value - mean)) if math.isfinite(value) else 0.0
 
+    def text(point: PastPoint) -> str:
+        mean = f"mean {scale.with_unit(point.mean.point)}, n = {point.mean.n}"
+        return hover(history.experiments[point.experiment].name, mean)
+
     means = [point.mean for point in one.points]
+    above = [ends(mean.high, mean.point) for mean in means]
+    below = [ends(mean.low, mean.point) for mean in means]
     return {
         "type": "scatter",
         "mode": "markers",
         "x": [point.experiment for point in one.points],
         "y": [scale.tidy(mean.point) for mean in means],
         "marker": {"size": 8, "color": "@ink", "symbol": "diamond"},
-        "error_y": error_bars(
-            [ends(mean.high, mean.point) for mean in means],
-            [ends(mean.low, mean.point) for mean in means],
-            "@ink", thickness=1.5, width=4,
-        ),
+        "error_y": error_bars(above, below, "@ink", thickness=1.5, width=4),
         "hoverinfo": "text",
-        "hovertext": [
-            hover(history.experiments[point.experiment].name, f"mean {scale.with_unit(point.mean.point)}, n = {point.mean.n}")
-            for point in one.points
-        ],
-    }  # fmt: skip
+        "hovertext": [text(point) for point in one.points],
+    }
 
 
 def _levels(one: SeriesHistory, scale: Scale) -> list[Trace]:
@@ -217,10 +196,8 @@ def _between(places: Sequence[int], since: int) -> float:
 
 
 def _line(x: float) -> dict[str, object]:
-    return {
-        "type": "line", "xref": "x", "yref": "paper", "x0": x, "x1": x, "y0": 0, "y1": 1,
-        "line": {"color": "@ink", "width": 1, "dash": "dash"},
-    }  # fmt: skip
+    place = {"xref": "x", "yref": "paper", "x0": x, "x1": x, "y0": 0, "y1": 1}
+    return {"type": "line", **place, "line": {"color": "@ink", "width": 1, "dash": "dash"}}
 
 
 def _names_axis(history: History) -> dict[str, object]:

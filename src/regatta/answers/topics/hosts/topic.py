@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from regatta.answers.kit.columns import HEAP_SIZE
@@ -113,11 +114,11 @@ def _ratio_rows(one: HostComparison) -> list[RatioRow]:
 
 def _without_metric(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
     """Return the table; a metric that all rows share is in the title."""
+    table = Table("", columns, rows, frozenset({5, 7, 8, 11}))
     metrics = {row[3] for row in rows}
     if len(metrics) > 1:
-        return Table("", columns, rows, frozenset({5, 7, 8, 11}))
-    shorter = [(*row[:3], *row[4:]) for row in rows]
-    return Table(metrics.pop(), (*columns[:3], *columns[4:]), shorter, frozenset({4, 6, 7, 10}))
+        return table
+    return replace(table.of_columns(at for at in range(len(columns)) if at != 3), title=metrics.pop())
 
 
 def _leaders(leaders: Sequence[PlatformFamily]) -> list[Table]:
@@ -147,37 +148,20 @@ def _leaders_of(factor: str, leaders: Sequence[PlatformFamily]) -> Table:
 def _pair(one: HostComparison) -> tuple[str, ...]:
     test = one.interaction
     return (
-        one.place.platform,
-        one.place.benchmark,
-        show_heap(one.place.heap),
-        _metric(one),
-        f"{one.a_name} / {one.b_name}",
-        _hosts(one),
-        show_interval(one.ratio),
-        show_p(one.p),
-        show_p(one.p_holm),
-        show_significance(one.verdict.practical),
-        _f(test) if len(one.per_host) > 1 else "one host",
-        show_p(test.p),
+        *_place(one),
+        *(f"{one.a_name} / {one.b_name}", _hosts(one), show_interval(one.ratio), show_p(one.p)),
+        *(show_p(one.p_holm), show_significance(one.verdict.practical)),
+        *(_f(test) if len(one.per_host) > 1 else "one host", show_p(test.p)),
     )
 
 
 def _family(one: HostFamily) -> tuple[str, ...]:
-    test = one.interaction
-    return (
-        one.place.platform,
-        one.place.benchmark,
-        show_heap(one.place.heap),
-        _metric(one),
-        f"all {len(one.names)}",
-        "",
-        ABSENT,
-        ABSENT,
-        ABSENT,
-        "",
-        _f(test),
-        show_p(test.p),
-    )
+    texts = (f"all {len(one.names)}", "", ABSENT, ABSENT, ABSENT, "")
+    return (*_place(one), *texts, _f(one.interaction), show_p(one.interaction.p))
+
+
+def _place(one: HostComparison | HostFamily) -> tuple[str, ...]:
+    return one.place.platform, one.place.benchmark, show_heap(one.place.heap), _metric(one)
 
 
 def _hosts(one: HostComparison) -> str:
