@@ -285,8 +285,9 @@ def load_tables(scaling: Scaling, view: View) -> list[Table]:
 def _steps_table(scaling: Scaling, view: View, configured: bool) -> Table:
     """Return each load against the last one with a significant change."""
     columns = (
-        "host", "configuration", "benchmark", "series", "metric", "processes", f"ratio, {show_percent(view.answer.level)} CI", "adj. p (Holm)", "change",
-    )  # fmt: skip
+        *("host", "configuration", "benchmark", "series", "metric", "processes"),
+        *(f"ratio, {show_percent(view.answer.level)} CI", "adj. p (Holm)", "change"),
+    )
     rows = [
         (
             *_place_texts(curve, view, configured),

@@ -80,13 +80,9 @@ def _table(found: Sequence[SuiteScore], view: View) -> Table:
     for score in found:
         place = _where(score, view)
         for member in score.members:
-            scale = choose_scale([member.elapsed_s], "s")
-            rows.append(
-                (
-                    *place, member.name, f"{member.reference_s:.4g} s",
-                    scale.with_unit(member.elapsed_s.point), str(member.score.n), show_interval(member.score),
-                )
-            )  # fmt: skip
+            elapsed = choose_scale([member.elapsed_s], "s").with_unit(member.elapsed_s.point)
+            reference, n = f"{member.reference_s:.4g} s", str(member.score.n)
+            rows.append((*place, member.name, reference, elapsed, n, show_interval(member.score)))
         if score.members:
             rows.append((*place, _mean_of(score), score.machine, "", "", show_interval(score.overall)))
     return Table("", _COLUMNS, rows, frozenset({6, 7, 8}))
@@ -123,9 +119,8 @@ def _rows(scores: Sequence[SuiteScore]) -> Iterator[dict[str, Any]]:
         for member in score.members:
             yield {**common, "kind": "score", "benchmark": member.benchmark, **row_of(member.score)}
         parameters = text_of({**score.parameters, "copies": score.copies, "size": score.size})
-        yield {
-            **common, "kind": "suite-score", "benchmark": score.suite, **row_of(score.overall), "parameters": parameters,
-        }  # fmt: skip
+        overall = {**row_of(score.overall), "parameters": parameters}
+        yield {**common, "kind": "suite-score", "benchmark": score.suite, **overall}
 
 
 SCORES: Topic[tuple[SuiteScore, ...]] = Topic(

@@ -100,8 +100,9 @@ def _ranking(found: Sequence[SuiteComparison], view: View) -> list[Table]:
         rows += [(*place, str(rank), *cells) for rank, cells in ranked(baseline, entries, first.better)]
     level = show_percent(view.answer.level)
     columns = (
-        "host", "suite", "heap", "benchmarks", "rank", "alternative", f"geometric mean, {level} CI", "practical",
-    )  # fmt: skip
+        *("host", "suite", "heap", "benchmarks", "rank", "alternative"),
+        *(f"geometric mean, {level} CI", "practical"),
+    )
     return [Table("Ranking", columns, rows, frozenset({3, 4}))] if rows else []
 
 
