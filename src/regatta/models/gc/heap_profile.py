@@ -391,7 +391,7 @@ def profile_heap(
     def run_ns(profiled: bool) -> float:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "heap.json"
-            words = list(command)
+            words = command
             if profiled:
                 words = with_heap_profile(words, agent, file, interval=interval, every=every, warmup=warmup)
             words, results = reporting(words, cell, Path(folder))

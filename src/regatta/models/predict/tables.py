@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal, TypeVar
+from typing import Any, Literal
 
 from regatta.figures.section import Column, Table, table_of
 from regatta.figures.text import (
@@ -38,20 +38,18 @@ CALLS = "counted calls (rule)"
 #: columns of the ranking that a narrow terminal omits
 KERNEL_CI, MEASURED_CI, EXPLAINED = "kernel CI", "measured CI", "explained kernel time"
 
-Row = TypeVar("Row")
-
 
 # Shared by the tables
 
 
 def interval_columns(
-    title: str, ends: str, value: Callable[[Row], Value | None], show: Callable[[float], str] = show_ratio
-) -> list[Column[Row]]:
+    title: str, ends: str, value: Callable[[Any], Value | None], show: Callable[[float], str] = show_ratio
+) -> tuple[Column[Any], Column[Any]]:
     """Return the column of a number and that of its interval; a row without a value has "" in both."""
-    return [
+    return (
         Column(title, lambda row: "" if (found := value(row)) is None else show(found.value), True),
         Column(ends, lambda row: "" if (found := value(row)) is None else show_ends(found, show), True),
-    ]
+    )
 
 
 def show_error(ratio: float) -> str:
@@ -59,7 +57,7 @@ def show_error(ratio: float) -> str:
     return f"{100 * (ratio - 1.0):+.1f} %"
 
 
-def ratio_column(title: str, value: Callable[[Row], Value | None]) -> Column[Row]:
+def ratio_column(title: str, value: Callable[[Any], Value | None]) -> Column[Any]:
     """Return the column of a ratio without its interval."""
     return interval_columns(title, "", value)[0]
 
