@@ -4,7 +4,8 @@ The tests of a file stay together, for they share what the file has made. So do 
 machine or the hosts that are slow to make, which mostly wait while the other processes compute; and those that mount the
 kernel's tracepoints, or would lose them when another process takes the mount away. Docker is shared by all processes
 (docker_engine.py). What takes longest starts first (durations.py), or it would end alone. No other test runs beside a test
-that is marked `alone`.
+that is marked `alone`: it waits until those of the other processes have ended, and these wait for it. So it comes when
+mostly short ones are left.
 """
 
 import fcntl
@@ -32,6 +33,10 @@ ONE_OF_A_KIND = {
     "churned": "churned",
 }
 
+#: how a file marks a test that nothing runs beside, and as how many seconds its group counts at most: the unit tests of most
+#: files take less, and are still many
+ALONE, ALONE_S = "mark.alone", 4
+
 
 def is_one_of_several() -> bool:
     """Whether this process runs a part of the tests, and another one the rest."""
@@ -53,12 +58,18 @@ def group_of(path: Path) -> str:
 def sort(items: list[pytest.Item], seconds: Mapping[Path, int]) -> None:
     """Put the groups that take longest first; tests of one file stay in their order.
 
-    `seconds` is what each file takes. One that is not known counts as the mean of the known ones.
+    `seconds` is what each file takes. One that is not known counts as the mean of the known ones. What waits for all other
+    processes comes late.
     """
     mean = sum(seconds.values()) / max(len(seconds), 1)
     totals: Counter[str] = Counter()
+    late = set()
     for path in sorted({item.path for item in items}):
         totals[group_of(path)] += seconds.get(path, mean)  # type: ignore[assignment]
+        if ALONE in path.read_text():
+            late.add(group_of(path))
+    for group in late:
+        totals[group] = min(totals[group], ALONE_S)
 
     def place(item: pytest.Item) -> tuple[float, str, int]:
         group = group_of(item.path)

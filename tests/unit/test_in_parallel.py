@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from helpers.in_parallel import FRESH_HOSTS, TESTS, group_of, sort
+from helpers.in_parallel import ALONE, FRESH_HOSTS, TESTS, group_of, sort
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,10 @@ def test_a_group_counts_as_a_whole_and_its_hosts_are_fresh_for_the_files_that_lo
 def test_an_order_without_recorded_durations_keeps_files_together() -> None:
     one, other = "unit/test_examples.py", "unit/test_tiers.py"
     assert sorted_names([other, one, other], {}) == [one, other, other]
+
+
+def test_what_waits_for_all_other_processes_comes_before_the_short_files_alone() -> None:
+    waiting, long, short = "workloads/test_lm_bw.py", "unit/test_examples.py", "unit/test_tiers.py"
+    assert ALONE in (TESTS / waiting).read_text()
+    seconds = {waiting: 90, long: 9, short: 2}
+    assert sorted_names([short, waiting, long], seconds) == [long, waiting, short]
