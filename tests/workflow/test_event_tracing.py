@@ -25,7 +25,7 @@ def test_phases_of_both_servers_are_measured(tmp_path: Path) -> None:
         "benchmark": "nginx-acceptance",
         "parameters": {**SHORT, "acceptance": "parallel"},
     }
-    answer = measured("event-tracing", tmp_path, [apache, nginx], rounds=1)
+    answer = measured("event-tracing", tmp_path, [apache, nginx], rounds=1, workflow=True)
     phases = {
         cell["parameters"]["phase"]
         for cell in answer["cells"]

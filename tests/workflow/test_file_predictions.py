@@ -78,6 +78,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         place,
         BENCHMARKS,
         rounds=2,
+        workflow=True,
         modifiers=MODIFIERS,
         modifier_sets=[[], ["half"], ["tmpfs"]],
         exclude=[{"suite": "lm", "modifiers": ["half"]}],

@@ -35,6 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         made,
         parts,
         rounds=1,
+        workflow=True,
         runtimes=["temurin-21"],
         collectors=COLLECTORS,
         heap={"sizes_mib": [32, 64]},

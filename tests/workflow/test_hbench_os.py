@@ -46,7 +46,13 @@ def test_each_system_of_a_machine_has_a_vector_and_a_measured_server(tmp_path: P
         {"suite": "web", "benchmark": "apache-static", "size": "quick"},
     ]
     answer = measured(
-        "hbench-os", tmp_path, parts, 1, exclude=[], modifier_sets=[[], ["one-processor"], ["half-quota"]]
+        "hbench-os",
+        tmp_path,
+        parts,
+        1,
+        workflow=True,
+        exclude=[],
+        modifier_sets=[[], ["one-processor"], ["half-quota"]],
     )
     servers = {
         (cell["modifiers"], cell["n"]) for cell in answer["cells"] if cell["metric"] == "elapsed_per_request"

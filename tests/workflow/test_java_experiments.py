@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 
 def test_the_papers_experiment_uses_the_kept_minheaps_and_compares_five_collectors(tmp_path: Path) -> None:
     parts = [{"suite": "vm", "benchmark": ["compress"], "size": "s10"}]
-    answer = measured("georges2007-quick", tmp_path, parts, rounds=1, heap={"factors": [2]})
+    answer = measured("georges2007-quick", tmp_path, parts, rounds=1, workflow=True, heap={"factors": [2]})
     kept = YAML(typ="safe").load(HOME / "configs/suites/minheap/vm.yml")
     heaps = {(cell["heap_mib"], cell["collector"]) for cell in answer["cells"] if cell["metric"] == "elapsed"}
     heap_mib = 2 * kept["heaps_mib"]["compress"]["s10"]
@@ -37,7 +37,8 @@ def test_the_papers_experiment_uses_the_kept_minheaps_and_compares_five_collecto
 def test_the_chat_server_is_measured_in_three_modes_and_drawn(tmp_path: Path) -> None:
     modes = {"mode": ["platform", "virtual", "selector"], "connections": [20]}
     parts = [{"suite": "chat", "benchmark": ["chat"], "size": "tiny", "parameters": modes}]
-    answer = measured("chat", tmp_path, parts, rounds=1, runtimes=["temurin-17", "temurin-21"])
+    jvms = ["temurin-17", "temurin-21"]
+    answer = measured("chat", tmp_path, parts, rounds=1, workflow=True, runtimes=jvms)
     rates = [cell for cell in answer["cells"] if cell["metric"] == "delivered_rate"]
     assert len(rates) == 2 + 3, "virtual threads are not possible on release 17"
     assert all(cell["mean"] > 0 for cell in rates if cell["n"])

@@ -42,6 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         made,
         parts,
         rounds=2,
+        workflow=True,
         runtimes=["temurin-17", "temurin-21"],
         modifier_sets=[[], ["c1-only"]],
         exclude=[

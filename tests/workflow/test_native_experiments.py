@@ -54,7 +54,7 @@ def test_one_copy_and_two_of_a_program_are_measured(tmp_path: Path) -> None:
 @NETWORKS
 def test_a_round_trip_between_two_networks_is_measured(tmp_path: Path) -> None:
     parts = [{"suite": "lm", "benchmark": ["lat_tcp"], "size": "quick", "parameters": {"repetitions": 2}}]
-    answer = measured("lm-network", tmp_path, parts, rounds=2)
+    answer = measured("lm-network", tmp_path, parts, rounds=2, workflow=True)
     (latency,) = (cell for cell in answer["cells"] if cell["metric"] == "latency")
     assert (latency["n"], latency["unit"]) == (2, "ns")
     assert latency["mean"] > 0
@@ -70,7 +70,7 @@ def test_a_round_trip_between_two_networks_is_measured(tmp_path: Path) -> None:
 @pytest.mark.alone  # the two clocks differ by what interrupts and neighbours take from a server
 def test_a_web_server_is_measured_and_counted_without_its_clients(tmp_path: Path) -> None:
     parts = [{"suite": "web", "benchmark": ["nginx-static"], "size": "quick"}]
-    answer = measured("web-network", tmp_path, parts, rounds=2)
+    answer = measured("web-network", tmp_path, parts, rounds=2, workflow=True)
     per_request = {
         cell["metric"]: cell["mean"]
         for cell in answer["cells"]

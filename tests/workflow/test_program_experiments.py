@@ -97,6 +97,8 @@ def test_two_revisions_are_compared_and_a_new_commit_runs_only_its_cells(tmp_pat
         "suites": ["own.yml"],
         "metric": "elapsed",
     }
+    # A new commit is noticed by the workflow.
+    more["workflow"] = True
     found = compared(measured("commits", tmp_path, parts, rounds=5, **more))
     assert found["after"]["high"] < 0.7
     assert found["after"]["practical"] == "yes"

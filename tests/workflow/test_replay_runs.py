@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 
+from helpers.experiments import jobs
 from helpers.experiments.experiment_parts import NEVER_PERTURBED, regatta
 from regatta.answers.spine.replay_plans import compilers_of
+from regatta.store.folder import Folder
 
 SMALL: dict[str, Any] = {
     "runtimes": ["temurin-21"],
@@ -20,10 +23,10 @@ SMALL: dict[str, Any] = {
 HOME = Path(__file__).resolve().parents[2]
 
 
-def run(file: str, directory: Path, **spec: Any) -> None:
-    YAML().dump(spec, directory / f"{file}.yml")
-    done = regatta("run", f"{file}.yml", cwd=directory)
-    assert done.returncode == 0, done.stderr
+def run(file: str, directory: Path, name: str, **spec: Any) -> None:
+    YAML().dump({"name": name, **spec}, directory / f"{file}.yml")
+    folder = Folder(directory / "results" / name)
+    jobs.measure(partial(regatta, cwd=directory), folder, f"{file}.yml")
 
 
 def logs(directory: Path, name: str) -> list[Path]:
@@ -32,7 +35,7 @@ def logs(directory: Path, name: str) -> list[Path]:
 
 def test_a_plan_of_logged_runs_fixes_the_compiler_of_every_method(tmp_path: Path) -> None:
     included = [str(HOME / "configs/experiments/compilation-log.yml")]
-    run("log", tmp_path, include=included, invocations={"fixed": 3}, **SMALL)
+    run("log", tmp_path, "compilation-log", include=included, invocations={"fixed": 3}, **SMALL)
     # The first round is discarded.
     assert len(logs(tmp_path, "compilation-log")) == 4
     made = {}
@@ -53,7 +56,7 @@ def test_a_plan_of_logged_runs_fixes_the_compiler_of_every_method(tmp_path: Path
     )
     plan = compilers_of(chosen.read_bytes().splitlines())
     run(
-        "replay", tmp_path, name="replay", include=["plans/compilation-log-best/modifier.yml"], platforms=["local"],
+        "replay", tmp_path, "replay", include=["plans/compilation-log-best/modifier.yml"], platforms=["local"],
         collectors=["serial", "parallel"], modifier_sets=[["replay-best", "compilation-log"]], invocations={"fixed": 2},
         iterations={"method": "replay", "count": 4, "warmup": 2}, **SMALL | {"heap": {"sizes_mib": [64]}},
     )  # fmt: skip

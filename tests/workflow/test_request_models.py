@@ -83,7 +83,8 @@ def test_the_highest_throughput_is_predicted_from_the_primitives_of_a_server(tmp
         "benchmark": "request-costs",
         "parameters": {"bytes": "1024,16384,65536", "users": 8, "warmup_ms": 0, "window_ms": 500},
     }
-    measured("web-saturation", tmp_path, [costs], rounds=2, runtimes=["nginx"], baseline={"runtime": "nginx"})
+    nginx = {"runtimes": ["nginx"], "baseline": {"runtime": "nginx"}}
+    measured("web-saturation", tmp_path, [costs], rounds=2, workflow=True, **nginx)
     succeeded("model", "vector", str(shop_sessions(tmp_path)), "-o", "shop.yml", cwd=tmp_path)
     words = ("predict", "shop.yml", "--on", "web-saturation", "--primitives", "web")
     (one,) = json.loads(succeeded(*words, "--json", cwd=tmp_path))["applications"]
@@ -111,10 +112,11 @@ def test_the_highest_load_that_meets_a_target_is_found(tmp_path: Path) -> None:
         "parameters": {"rate": [100, 200], "warmup_ms": 300, "window_ms": 700},
     }
     target = {"parameter": "rate", "metric": "latency", "parameters": {"percentile": 50}, "unit": "s"}
-    answer = measured("web-model", tmp_path, [nginx], rounds=2, capacity={**target, "at_most": 3600})
-    (capacity,) = answer["capacity"]
-    assert capacity["bound"] == {"low": 200, "high": None}
-    assert capacity["estimate"]["n"] == 2
+    capacity = {**target, "at_most": 3600}
+    answer = measured("web-model", tmp_path, [nginx], rounds=2, workflow=True, capacity=capacity)
+    (found,) = answer["capacity"]
+    assert found["bound"] == {"low": 200, "high": None}
+    assert found["estimate"]["n"] == 2
 
 
 @needs_servers

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers import in_process
+from helpers.experiments import jobs
 from helpers.in_process import PROGRAM
 from helpers.runner_plans import PATIENCE_S, measured_processes, wait_until
 from regatta.host.journal.journal import Damage, read_journal, segment_files
@@ -148,18 +149,20 @@ class SmallExperiment:
 
         `options` are those of `regatta segment`.
         """
-        self.plan()
-        for number in self.segments():
-            done = self.regatta(*self.segment_arguments(number), *options)
-            assert done.returncode == 0, done.stderr
+        jobs.measure(self.regatta, self.folder, "spec.yml", *options)
+
+    def answered(self) -> None:
+        """Do all that `regatta run` does, answer and report included, without a workflow."""
+        self.step_by_step()
+        jobs.finish(self.regatta, self.folder)
 
     def segment_arguments(self, number: int) -> list[str]:
         """What a job of the workflow runs."""
-        return ["segment", str(self.folder.path), "--host", HOST, "--segment", str(number), "--receipt", str(self.receipt(number))]  # fmt: skip
+        return jobs.segment_arguments(self.folder, HOST, number)
 
     def receipt(self, number: int) -> Path:
         """Where the receipt of a segment is."""
-        return self.folder.receipts / HOST / f"{number:05d}.json"
+        return jobs.receipt(self.folder, HOST, number)
 
     def segments(self) -> range:
         """The numbers of the plan's segments."""
