@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
+from helpers.experiments import jobs
+from helpers.experiments.experiment_parts import regatta
 from regatta.host.journal.journal import Damage, read_journal
+from regatta.store.folder import Folder
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = YAML(typ="safe").load((ROOT / "configs" / "suites" / "jmh-samples.yml").read_text(encoding="utf-8"))
@@ -50,21 +51,15 @@ def test_every_benchmark_names_one_sample_in_one_fork() -> None:
 
 
 @pytest.mark.skipif(bool(MISSING), reason=f"JMH IS NOT TESTED: {', '.join(MISSING)} not on PATH")
-def test_the_samples_run_from_the_spec_to_records(tmp_path: Path) -> None:
+def test_the_samples_run_from_the_spec_to_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "spec.yml").write_text(json.dumps(SPEC))
-    environment = {
-        **os.environ,
-        "REGATTA_HOME": str(ROOT),
-        "REGATTA_HOST_LOCK": str(tmp_path / "lock"),
-        "JAVA_TOOL_OPTIONS": "",
-    }
-    done = subprocess.run(
-        [Path(sys.executable).with_name("regatta"), "run", "spec.yml"],
-        cwd=tmp_path, env=environment, text=True, capture_output=True, check=False,
-    )  # fmt: skip
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "")
+    here, folder = partial(regatta, cwd=tmp_path), Folder(tmp_path / "results" / "samples")
+    jobs.measure(here, folder, "spec.yml")
     # The records are whole; one of them failed on purpose.
+    done = here("verify", "samples")
     assert done.returncode == 1, done.stderr
-    records = [r for r in read_journal(tmp_path / "results" / "samples") if not isinstance(r, Damage)]
+    records = [r for r in read_journal(folder.path) if not isinstance(r, Damage)]
     by_status: dict[str, list[dict[str, Any]]] = {}
     for record in records:
         by_status.setdefault(record["status"], []).append(record)
