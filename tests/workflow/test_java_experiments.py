@@ -38,7 +38,7 @@ def test_the_chat_server_is_measured_in_three_modes_and_drawn(tmp_path: Path) ->
     modes = {"mode": ["platform", "virtual", "selector"], "connections": [20]}
     parts = [{"suite": "chat", "benchmark": ["chat"], "size": "tiny", "parameters": modes}]
     jvms = ["temurin-17", "temurin-21"]
-    answer = measured("chat", tmp_path, parts, rounds=1, workflow=True, runtimes=jvms)
+    answer = measured("chat", tmp_path, parts, rounds=1, runtimes=jvms)
     rates = [cell for cell in answer["cells"] if cell["metric"] == "delivered_rate"]
     assert len(rates) == 2 + 3, "virtual threads are not possible on release 17"
     assert all(cell["mean"] > 0 for cell in rates if cell["n"])
