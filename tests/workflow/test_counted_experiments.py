@@ -46,7 +46,7 @@ def test_a_host_measures_as_many_rounds_as_its_groups_of_counters_need(tmp_path:
     small = SmallExperiment(
         tmp_path, counters=["task-clock", "cycles", "branches"], invocations=rounds, modifiers={}
     )
-    small.answered()
+    small.run()
     assert json.loads((small.folder.path / "verify.json").read_text())["holds"]
     groups = max(record["info"][INFO].get("groups", 0) for record in small.records())
     needed = max(3, 2 * groups)
