@@ -90,9 +90,7 @@ def measure_first_run(place: Path, quick: bool) -> list[Row]:
     ]
 
 
-def _limited(
-    what: str, values: list[float], limit: float | None, peers: list[float], peer_name: str
-) -> Row:
+def _limited(what: str, values: list[float], limit: float | None, peers: list[float], peer_name: str) -> Row:
     """Return the row of a time in s; `limit`: its goal, None without one."""
     ours = statistics.median(values)
     return Row(
