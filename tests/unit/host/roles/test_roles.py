@@ -271,9 +271,10 @@ def test_iterations_of_the_last_role_are_borders_of_the_counters_of_the_first_on
     assert record["status"] == "ok", record["reason"]
     counted = [row for row in record["iterations"] if row[1] == "counter_iteration_task_clock"]
     assert [row[0] for row in counted] == [0, 1]
-    # The first line is outside of both iterations; one line is in the first, and two are in the second.
-    assert 0.2e9 <= counted[0][2] < 0.3e9
-    assert 0.4e9 <= counted[1][2] < 0.5e9
+    # The first line is outside of both iterations; one line is in the first, and two are in the second. A border can come
+    # some microseconds after the work of the next line begins.
+    assert 0.19e9 <= counted[0][2] < 0.3e9
+    assert 0.39e9 <= counted[1][2] < 0.5e9
     (per_operation,) = [row for row in record["iterations"] if row[:2] == [1, "counter_operation_task_clock"]]
     assert per_operation[2] == counted[1][2] / 2
 
