@@ -97,7 +97,9 @@ def pair_row(
         further: more columns, or others for the place; a verdict gives the columns of its parts.
     """
     verdict = further.pop("verdict", None)
-    row = {**place_of(of), "kind": kind, "a": a, "b": b, **row_of(ratio), "p": finite(p)}
+    row = {**place_of(of), "kind": kind, "a": a, "b": b, **row_of(ratio)}
+    if not math.isnan(p):
+        row["p"] = p
     return {**row, **({} if verdict is None else plain(verdict)), **further}
 
 
