@@ -101,13 +101,6 @@ class Ready:
     #: platform -> (benchmark label, runtime) -> MiB
     minheaps: dict[str, dict[tuple[str, str], int]]
 
-    def read_minheaps(self) -> None:
-        """Read the minheaps that are known now."""
-        from regatta.planner.minheaps import known_minheaps
-        from regatta.store.folder import minheap_dir
-
-        self.minheaps = known_minheaps(self.experiment, list(self.hosts.values()), minheap_dir(self.results))
-
     def crossings(self) -> dict[str, Crossing]:
         """Return host name -> its cells, after training runs.
 
@@ -156,12 +149,13 @@ def make_ready(spec: Path, results: Path | None, way: Wish) -> Ready:
 def make_ready_for(experiment: Experiment, home: Path, results: Path, way: Wish) -> Ready:
     """Prepare the hosts of an experiment; see `make_ready`."""
     from regatta.fleet.preparing import make_hosts_ready
+    from regatta.planner.minheaps import known_minheaps
+    from regatta.store.folder import minheap_dir
 
     found = make_hosts_ready(experiment, home, way)
+    minheaps = known_minheaps(experiment, list(found.hosts.values()), minheap_dir(results))
     folder = Folder(results / experiment.name)
-    ready = Ready(experiment, home, results, folder, found.hosts, found.left_out, found.agents, {})
-    ready.read_minheaps()
-    return ready
+    return Ready(experiment, home, results, folder, found.hosts, found.left_out, found.agents, minheaps)
 
 
 def influx_settings() -> Settings:

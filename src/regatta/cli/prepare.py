@@ -34,11 +34,14 @@ def prepare(spec: Path, folder: Path, logs: tuple[Path, ...], way: Wish) -> None
 
 
 class _Preparation:
-    """What the steps hand on: the spec is read once, and the hosts are prepared once."""
+    """What the steps hand on: the experiment, which is read once, and its hosts.
+
+    Each step prepares the hosts again, which costs little: the package of one runtime can change another runtime, and after
+    hours of minheaps a host can be unreachable.
+    """
 
     _experiment: Experiment
     _home: Path
-    _ready: Ready
 
     def __init__(self, spec: Path, place: Folder, way: Wish) -> None:
         self._spec = spec
@@ -63,27 +66,23 @@ class _Preparation:
     def _provision(self) -> None:
         from regatta.cli.provision import show_hosts, write_hosts
 
-        self._prepare_hosts()
-        show_hosts(self._ready)
-        write_hosts(self._ready, self._way, self._place.receipts / "provision.json")
+        ready = self._ready()
+        show_hosts(ready)
+        write_hosts(ready, self._way, self._place.receipts / "provision.json")
         note(self._place, "provisioned")
 
-    def _prepare_hosts(self) -> None:
+    def _ready(self) -> Ready:
         from regatta.cli.options import make_ready_for
 
-        self._ready = make_ready_for(self._experiment, self._home, self._place.path.parent, self._way)
+        return make_ready_for(self._experiment, self._home, self._place.path.parent, self._way)
 
     def _find_minheaps(self) -> None:
         from regatta.cli.minheap import find_minheaps
 
-        find_minheaps(self._ready, self._place.receipts / "minheap.json")
+        find_minheaps(self._ready(), self._place.receipts / "minheap.json")
 
     def _plan(self) -> None:
         from regatta.cli.plan import plan_hosts, write_plans
 
-        if self._ready.agents:
-            # Minheaps take hours, after which a host can be unreachable.
-            self._prepare_hosts()
-        else:
-            self._ready.read_minheaps()
-        click.echo(write_plans(self._ready, plan_hosts(self._ready)))
+        ready = self._ready()
+        click.echo(write_plans(ready, plan_hosts(ready)))
