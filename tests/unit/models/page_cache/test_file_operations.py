@@ -102,7 +102,7 @@ def test_the_facts_are_written_last(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     def fails(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("regatta.models.page_cache.operations.write_facts", fails)
+    monkeypatch.setattr("regatta.models.recordings.tables.write_facts", fails)
     with pytest.raises(OSError, match="No space"):
         write_operations(tmp_path, trace())
     with pytest.raises(RegattaError):
