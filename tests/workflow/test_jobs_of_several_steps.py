@@ -15,14 +15,19 @@ from regatta.store.events import events_path, read_events
 STEPS = ("verify", "ingest", "analyse", "report")
 PREPARATION = ("build", "provision", "minheap", "plan")
 
-#: kills a job when it opens the log of a step, so between two steps
-_KILLER = """
+#: kills a job, or changes a program, when the job opens the log of a step, so between two steps
+_BETWEEN_STEPS = """
 import os, signal, sys
 
 def look(event, arguments):
-    wanted = os.environ.get("KILL_AT")
-    if wanted and event == "open" and {"prepare", "finish"} & set(sys.argv) and str(arguments[0]).endswith(f"/{wanted}.log"):
+    if event != "open" or not {"prepare", "finish"} & set(sys.argv):
+        return
+    step = os.path.basename(str(arguments[0])).removesuffix(".log")
+    if step == os.environ.get("KILL_AT"):
         os.kill(os.getpid(), signal.SIGKILL)
+    if step == os.environ.get("CHANGE_AT"):
+        with open(os.environ["CHANGED_PROGRAM"], "a") as program:
+            program.write("# of the next version\\n")
 
 sys.addaudithook(look)
 """
@@ -34,9 +39,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> SmallExperiment:
     small = SmallExperiment(
         root, invocations={"fixed": 2}, benchmarks=[{"suite": "tiny", "benchmark": "quick"}]
     )
-    (root / "killer").mkdir()
-    (root / "killer" / "sitecustomize.py").write_text(_KILLER)
-    path = [str(root / "killer"), *filter(None, [small.environment.get("PYTHONPATH")])]
+    (root / "hook").mkdir()
+    (root / "hook" / "sitecustomize.py").write_text(_BETWEEN_STEPS)
+    path = [str(root / "hook"), *filter(None, [small.environment.get("PYTHONPATH")])]
     small.environment["PYTHONPATH"] = ":".join(path)
     return small
 
@@ -120,3 +125,21 @@ def test_a_step_that_fails_leaves_its_error_in_its_log_and_ends_the_job(small: S
     finally:
         plan.write_bytes(kept)
         small.folder.report.rmdir()
+
+
+def test_a_program_that_a_step_upgrades_is_planned_as_it_is_then(small: SmallExperiment) -> None:
+    # As the package of one runtime can upgrade another one.
+    program = small.root / "bin" / "tool"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    small.suite["benchmarks"]["quick"] = {"command": ["tool"]}
+    small.write()
+    path = f"{program.parent}:{small.environment['PATH']}"
+    changes = {"PATH": path, "CHANGE_AT": "minheap", "CHANGED_PROGRAM": str(program)}
+    small.environment.update(changes)
+    small.run()
+    assert "next version" in program.read_text()
+    sha256 = hashlib.sha256(program.read_bytes()).hexdigest()
+    for cell in small.header()["cells"]:
+        assert sha256 in {file["sha256"] for file in cell["files"]}
