@@ -12,9 +12,9 @@ from pathlib import Path
 from regatta.host.cache import file_sha256, remembered
 from regatta.host.contents import contents_sha256, listing
 from regatta.host.errors import HostError
-from regatta.host.ready.builds import generate_input
+from regatta.host.ready.builds import generate
 from regatta.host.ready.sources import generator_files
-from regatta.host.values.experiment import Experiment, Input, UserFile
+from regatta.host.values.experiment import Experiment, UserFile
 from regatta.host.values.resolved import File
 
 #: the folder of the home that is searched first
@@ -45,8 +45,8 @@ def find_user_files(experiment: Experiment, home: Path) -> dict[str, dict[str, F
             with _readable(where, wanted):
                 path = _first(wanted, folders)
                 if path is None and wanted.command:
-                    making = Input(Path(wanted.name).name, wanted.command)
-                    path = Path(generate_input(making, benchmark, home, experiment.seed).path)
+                    base, seed, key = Path(wanted.name).name, experiment.seed, f"files.{name}.command"
+                    path = Path(generate(base, wanted.command, benchmark, home, seed, where, key).path)
                 found.setdefault(benchmark.label, {}).update(_identified(where, name, wanted, path, folders))
     return found
 
@@ -112,7 +112,8 @@ def _identified(
         )  # fmt: skip
     digest = sha256_of(found)
     if wanted.sha256 and digest != wanted.sha256:
-        fix = f"download it again: {wanted.origin}"
+        own = "correct the generator, or change `sha256`" if wanted.command else ""
+        fix = own or f"download it again: {wanted.origin}"
         raise HostError(where, f"SHA-256 {wanted.sha256}", f"{digest} ({found})", fix)
     yield name, File(str(found), digest)
     for part in wanted.beside:

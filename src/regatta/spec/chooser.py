@@ -182,6 +182,6 @@ def _used(benchmark: Benchmark) -> set[str]:
     """Return the names in a benchmark's templates."""
     commands = (benchmark.command, *benchmark.commands.values())
     templates = [*(word for command in commands for word in command), *benchmark.beside]
-    for source in benchmark.inputs.values():
+    for source in (*benchmark.inputs.values(), *benchmark.files.values()):
         templates += source.command
     return {name for template in templates for name in placeholders(template)}

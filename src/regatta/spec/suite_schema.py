@@ -138,8 +138,8 @@ class InputSpec(Strict):
     """A file that a seeded program generates once. It is cached by content."""
 
     command: Command = Field(
-        description="Command that writes the file `{output}`. It can use the parameters of the size, `{seed}` and"
-        " `{build.output}`. `regatta` as its first word is the running version of Regatta.",
+        description="Command that writes the file `{output}`. It can use the parameters of the size and `{seed}`."
+        " `regatta` as its first word is the running version of Regatta.",
         examples=[["python3", "generate.py", "--kib", "{kib}", "--seed", "{seed}", "--output", "{output}"]],
     )
 
@@ -172,9 +172,17 @@ class UserFileSpec(Strict):
     )
     command: Command | None = Field(
         None,
-        description="Command that writes the file `{output}` if none of those folders has it. As for an input.",
+        description="Command that writes the file `{output}` if none of those folders has it. As for an input. It makes "
+        "one file, without `beside` and `holds`.",
         examples=[["regatta", "model", "sessions", "configs/loads/shop.yml", "-o", "{output}"]],
     )
+
+    @model_validator(mode="after")
+    def _one_file_is_made(self) -> UserFileSpec:
+        if self.command and (self.beside or self.holds):
+            expected = "no `beside` or `holds` together with `command`, which makes one file"
+            raise refusal(expected, "remove one of them", key="command")
+        return self
 
 
 class CheckSpec(Strict):

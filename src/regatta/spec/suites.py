@@ -32,6 +32,8 @@ from regatta.spec.yaml_lines import Document, KeyPath
 #: the valid braces of a template: around a name, or doubled
 _FINE = re.compile(r"\{\{|\}\}|\{[A-Za-z_][A-Za-z0-9_.-]*\}")
 _ALWAYS = ("benchmark", "iterations", "seed")
+#: what a command that makes a file can contain beside the parameters
+_MAKING = ("seed", "output")
 
 
 def names_in(text: str) -> list[str]:
@@ -236,16 +238,16 @@ class _Templates:
             self.problems.append(problem)
 
     def command(
-        self, arguments: Sequence[str], path: KeyPath, runtime: bool = False, output: bool = False
-    ) -> bool:
-        """Check each argument; return whether one names `{output}`."""
+        self, arguments: Sequence[str], path: KeyPath, runtime: bool = False, making: bool = False
+    ) -> list[str]:
+        """Check each argument; return the names in them."""
         named: list[str] = []
         for index, argument in enumerate(arguments):
-            named += self.text(argument, (*path, index), runtime=runtime, output=output)
-        return "output" in named
+            named += self.text(argument, (*path, index), runtime=runtime, making=making)
+        return named
 
-    def text(self, text: str, path: KeyPath, runtime: bool = False, output: bool = False) -> list[str]:
-        """Check one template; return the names in it."""
+    def text(self, text: str, path: KeyPath, runtime: bool = False, making: bool = False) -> list[str]:
+        """Check one template; return the names in it. `making`: it is part of a command that makes a file."""
         where = self.suite.document.where(path)
         try:
             names = names_in(text)
@@ -259,8 +261,8 @@ class _Templates:
                 if text != "{runtime}":
                     fix = 'make "{runtime}" a separate argument'
                     self.add(Problem(where, "`{runtime}` as a whole argument", shown(text), fix))
-            elif not (name in self.parameters or name in _ALWAYS or (output and name == "output")):
-                self.reference(name, where, inputs=not output, extra=("output",) if output else ())
+            elif name not in self.parameters and name not in (_MAKING if making else _ALWAYS):
+                self.reference(name, where, making)
         return names
 
     def roles(self, roles: Mapping[str, RoleSpec], path: KeyPath, kind: str) -> None:
@@ -290,24 +292,24 @@ class _Templates:
                 self.of_roles += [f"{role}.{group}" for group in re.compile(spec.ready.output).groupindex]
         self.of_roles = []
 
-    def reference(self, name: str, where: str, inputs: bool, extra: tuple[str, ...]) -> None:
-        """Check that a name is `{build.output}`, `{input.name}`, `{file.name}` or `{program.name}`."""
+    def reference(self, name: str, where: str, making: bool) -> None:
+        """Check that a name is `{build.output}`, `{input.name}`, `{file.name}` or `{program.name}`; none makes a file."""
         model = self.suite.model
         first, _, second = name.partition(".")
-        if first == "input" and inputs and second in model.inputs:
+        if first == "input" and not making and second in model.inputs:
             self.inputs.add(second)
-        elif first == "file" and inputs and second in model.files:
+        elif first == "file" and not making and second in model.files:
             self.files.add(second)
-        elif (first == "program" and inputs and second) or name in self.of_roles:
+        elif (first == "program" and not making and second) or name in self.of_roles:
             pass
-        elif first in model.builds and second in model.builds[first].outputs:
+        elif not making and first in model.builds and second in model.builds[first].outputs:
             self.builds.add(first)
         else:
-            known = [*self.parameters, *_ALWAYS, *self.of_roles, *extra]
-            known += [
-                f"{build}.{output}" for build, entry in model.builds.items() for output in entry.outputs
-            ]
-            if inputs:
+            known = [*self.parameters, *(_MAKING if making else _ALWAYS), *self.of_roles]
+            if not making:
+                known += [
+                    f"{build}.{output}" for build, entry in model.builds.items() for output in entry.outputs
+                ]
                 known += [f"input.{entry}" for entry in model.inputs]
                 known += [f"file.{entry}" for entry in model.files]
             problem = unknown(where, f"a name available for size `{self.size}`", name, known)
@@ -317,6 +319,6 @@ class _Templates:
 
     def making(self, path: KeyPath, command: Sequence[str]) -> None:
         """Check the command that makes an input or a file."""
-        if not self.command(command, path, output=True):
+        if "output" not in self.command(command, path, making=True):
             where = self.suite.document.where(path)
             self.add(Problem(where, "`{output}`, the file to write", "missing", 'add an argument "{output}"'))

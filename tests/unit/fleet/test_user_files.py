@@ -94,8 +94,17 @@ def test_a_file_can_be_made_by_the_running_version_of_regatta(tmp_path: Path) ->
 
 
 def test_a_command_that_makes_no_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(HostError, match=r"the file `\{output\}`"):
+    with pytest.raises(HostError) as told:
         find(replace(WANTED, command=(sys.executable, "-c", "", "{output}")), tmp_path)
+    (problem,) = told.value.problems
+    assert (problem.where, problem.expected) == ("file kit of s/x:default", "the file `{output}`")
+    assert problem.fix == "correct `files.kit.command` in the suite"
+
+
+def test_a_made_file_of_other_contents_is_the_commands_fault(tmp_path: Path) -> None:
+    command = (sys.executable, "-c", "open(__import__('sys').argv[1], 'w').write('1')", "{output}")
+    with pytest.raises(HostError, match=f"expected SHA-256 {'0' * 64} .* fix: correct the generator"):
+        find(replace(WANTED, command=command, sha256="0" * 64), tmp_path)
 
 
 def test_another_file_than_the_suite_expects_is_an_error(tmp_path: Path) -> None:

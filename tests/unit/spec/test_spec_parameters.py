@@ -30,6 +30,7 @@ def suite(home: Path) -> None:
         """
         suite: scale
         inputs: {text: {command: [make-text, --kib, "{kib}", "{output}"]}}
+        files: {side: {name: side.txt, from: a shop, command: [make-text, --kib, "{kib}", "{output}"]}}
         benchmarks:
           select:
             command: [sel, --parallel, "{parallel}", --placement, "{placement}", --of, "{kind}"]
@@ -41,6 +42,9 @@ def suite(home: Path) -> None:
           pack:
             command: [pack, copy.txt]
             arrange: {copy.txt: "{input.text}"}
+            sizes: {default: {parameters: {kib: 4}}}
+          shop:
+            command: [shop, "{file.side}"]
             sizes: {default: {parameters: {kib: 4}}}
           plain: {command: [plain]}
         """,
@@ -86,8 +90,9 @@ def test_parameters_go_with_every_benchmark_and_size_of_the_entry(load: Load) ->
     ]
 
 
-def test_a_parameter_of_an_input_alone_can_be_chosen(load: Load) -> None:
-    text = chosen("{kib: [1, 2]}").replace("benchmark: select", "benchmark: pack")
+@pytest.mark.parametrize("benchmark", ["pack", "shop"])
+def test_a_parameter_of_an_input_or_a_file_alone_can_be_chosen(load: Load, benchmark: str) -> None:
+    text = chosen("{kib: [1, 2]}").replace("benchmark: select", f"benchmark: {benchmark}")
     assert [b.parameters["kib"] for b in load(text).benchmarks] == [1, 2]
 
 

@@ -339,6 +339,41 @@ def test_what_makes_an_input_or_a_file_must_write_its_output(
     assert expected.startswith("`{output}`")
 
 
+@pytest.mark.parametrize("name", ["benchmark", "iterations", "b.x", "input.j", "program.sh"])
+@pytest.mark.parametrize("made", ["input: i: {", "file: i: {name: f, from: here, "])
+def test_what_makes_an_input_or_a_file_knows_parameters_and_the_seed_only(
+    one: One, home: Path, made: str, name: str
+) -> None:
+    kind, _, entry = made.partition(": ")
+    write(
+        home / "own.yml",
+        f"""
+        suite: own
+        builds: {{b: {{directory: src, command: [make], outputs: {{x: x}}}}}}
+        {kind}s: {{{entry}command: [make, '{{seed}}', '{{{name}}}', '{{output}}']}}}}
+        benchmarks: {{b: {{command: [x, '{{{kind}.i}}']}}}}
+        """,
+    )
+    where, expected, got, _ = one(
+        MINIMAL.replace("toy, benchmark: gzip", "own, benchmark: b"), "suites: own.yml"
+    )
+    assert where == f"own.yml:3:{kind}s.i.command[2]"
+    assert expected == "a name available for size `default` (output, seed)"
+    assert got == f"`{{{name}}}`"
+
+
+@pytest.mark.parametrize("rest", ["beside: [g]", "holds: [g]"])
+def test_a_command_makes_one_file(one: One, home: Path, rest: str) -> None:
+    made = f"name: f, from: here, command: [touch, '{{output}}'], {rest}"
+    write(
+        home / "own.yml",
+        f"suite: own\nfiles: {{i: {{{made}}}}}\nbenchmarks: {{b: {{command: [x, '{{file.i}}']}}}}\n",
+    )
+    where, expected, *_ = one(MINIMAL.replace("toy, benchmark: gzip", "own, benchmark: b"), "suites: own.yml")
+    assert where == "own.yml:2:files.i.command"
+    assert expected == "no `beside` or `holds` together with `command`, which makes one file"
+
+
 def test_platforms_that_share_a_host_cannot_be_used_together(one: One, home: Path) -> None:
     write(home / "configs/hosts/more.yml", "all: {children: {again: {hosts: {local: {}}}}}")
     where, expected, _, _ = one(MINIMAL, "platforms: [local, again]")

@@ -7,6 +7,7 @@ import hashlib
 import json
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from regatta.host.cache import cache_folder, file_sha256, made_directory
@@ -77,35 +78,46 @@ def generate_input(source: Input, benchmark: Benchmark, home: Path, seed: int) -
         HostError: the program fails, writes no file, or writes a file that differs from the one in the suite.
     """
     where = f"input {source.name} of {benchmark.label}"
+    made = generate(source.name, source.command, benchmark, home, seed, where, "inputs")
+    expected = benchmark.expect.inputs.get(source.name, made.sha256)
+    if made.sha256 != expected:
+        fix = "correct the generator, or change `expect.inputs` of the size"
+        raise HostError(where, f"SHA-256 {expected}", f"{made.sha256} ({made.path})", fix)
+    return made
+
+
+def generate(
+    name: str, command: Sequence[str], benchmark: Benchmark, home: Path, seed: int, where: str, key: str
+) -> File:
+    """Run a seeded program that writes one file, unless the file is cached. `regatta` is this package.
+
+    Args:
+        name: of the file, without a folder.
+        where: what the file is, for messages.
+        key: of the suite, where the command is to be corrected.
+
+    Raises:
+        HostError: the program fails, or writes no file.
+    """
     values = {name: scalar_text(value) for name, value in benchmark.parameters.items()}
     values["seed"] = str(seed)
-    used = {
-        name: values[name]
-        for argument in source.command
-        for name in placeholders(argument)
-        if name != "output"
-    }
-    digests = [file_sha256(path) for path in generator_files(source.command, home)]
-    own = source.command[0] == _PACKAGE.name
+    used = {name: values[name] for word in command for name in placeholders(word) if name != "output"}
+    digests = [file_sha256(path) for path in generator_files(command, home)]
+    own = command[0] == _PACKAGE.name
     if own:
         digests.append(_own_sha256())
-    key = json.dumps([source.command, used, digests])
+    identity = json.dumps([command, used, digests])
 
     def make(directory: Path) -> None:
-        output = directory / source.name
-        argv = [fill(argument, {**used, "output": str(output)}) for argument in source.command]
+        output = directory / name
+        argv = [fill(word, {**used, "output": str(output)}) for word in command]
         if own:
             argv[:1] = [sys.executable, "-m", _PACKAGE.name]
         print(f"generating {where}", file=sys.stderr)
         run_command(argv, where, directory=home).succeeded()
         if not output.is_file():
-            raise HostError(where, "the file `{output}`", "missing", "correct `inputs` in the suite")
+            raise HostError(where, "the file `{output}`", "missing", f"correct `{key}` in the suite")
 
-    name = f"{source.name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}"
-    path = made_directory(cache_folder("inputs") / name, make, [source.name]) / source.name
-    made = File(str(path), file_sha256(path))
-    expected = benchmark.expect.inputs.get(source.name, made.sha256)
-    if made.sha256 != expected:
-        fix = "correct the generator, or change `expect.inputs` of the size"
-        raise HostError(where, f"SHA-256 {expected}", f"{made.sha256} ({path})", fix)
-    return made
+    folder = f"{name}-{hashlib.sha256(identity.encode()).hexdigest()[:24]}"
+    path = made_directory(cache_folder("inputs") / folder, make, [name]) / name
+    return File(str(path), file_sha256(path))
