@@ -135,6 +135,12 @@ def show_ends(estimate: Ends, show: Callable[[float], str] = show_ratio) -> str:
     return f"[{shown(estimate.low)}, {shown(estimate.high)}]"
 
 
+def ends_or_absent(estimate: Ends, show: Callable[[float], str] = show_ratio) -> str:
+    """Format an interval as `show_ends` does; `ABSENT` if an end is undefined."""
+    known = math.isfinite(estimate.low) and math.isfinite(estimate.high)
+    return show_ends(estimate, show) if known else ABSENT
+
+
 def _end_of_ratio(value: float) -> str:
     """Format an end that differs from 1 with enough decimals to see it: a reader takes 1.000 for "no difference"."""
     texts = [show_ratio(value), *(f"{value:.{decimals}f}" for decimals in range(4, _MOST_DECIMALS + 1))]

@@ -180,8 +180,8 @@ def _identity(benchmark: Benchmark) -> tuple[object, ...]:
 
 def _used(benchmark: Benchmark) -> set[str]:
     """Return the names in a benchmark's templates."""
-    commands = (benchmark.command, *benchmark.commands.values())
+    commands = [benchmark.command, *benchmark.commands.values()]
+    commands += [source.command for source in benchmark.inputs.values()]
+    commands += [file.command for file in benchmark.files.values()]
     templates = [*(word for command in commands for word in command), *benchmark.beside]
-    for source in (*benchmark.inputs.values(), *benchmark.files.values()):
-        templates += source.command
     return {name for template in templates for name in placeholders(template)}

@@ -12,7 +12,7 @@ import click
 from regatta.cli.options import json_option, results_option
 from regatta.cli.store import database_progress
 from regatta.cli.tables import plain_console, show
-from regatta.host.errors import Problem, SpecError
+from regatta.host.errors import SpecError
 from regatta.host.printable import printable
 from regatta.store.folder import find_folder
 
@@ -96,6 +96,6 @@ def _traces(applications: Sequence[str]) -> dict[str, Operations]:
         benchmark, _, folder = text.rpartition("=")
         if not benchmark or not folder or benchmark in found:
             expected = "SUITE/BENCHMARK=TRACE, each benchmark once, such as files/tar=tar.files"
-            raise SpecError([Problem("APP", expected, text)])
+            raise SpecError.of("APP", expected, text)
         found[benchmark] = read_operations(Path(folder))
     return found

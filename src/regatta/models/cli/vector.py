@@ -165,7 +165,7 @@ def _find(name: str) -> SystemVector | ApplicationVector:
             return read_vector(files[name])
     fix = f"choose one of {', '.join(known)}" if known else "write one: `regatta vector system EXPERIMENT`"
     expected = "the file of a vector, or a name in configs/systems or configs/applications"
-    raise SpecError([Problem("FILE", expected, repr(name), fix)])
+    raise SpecError.of("FILE", expected, repr(name), fix)
 
 
 def _kind(one: SystemVector | ApplicationVector) -> str:

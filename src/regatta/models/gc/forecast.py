@@ -256,7 +256,7 @@ def _counted(run: Ran, warmup: int) -> Mapping[int, Sequence[Collection]]:
 
 
 def _measured(runs: Sequence[Ran], kind: str, warmup: int) -> tuple[list[float], list[float]]:
-    """Return of each run the mean number of collections in an iteration, and their mean time in ns.
+    """Return the mean number of collections in an iteration of each run, and their mean time in ns.
 
     Of `CPU`: the number of collections that the program does not ask for, and their processor time, if it is
     known.

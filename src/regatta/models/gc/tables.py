@@ -9,7 +9,7 @@ from regatta.figures.axes import Figure, Group, Trace, axis, layout, log_axis
 from regatta.figures.curves import segment
 from regatta.figures.looks import LegendEntry, Look
 from regatta.figures.section import Column, Section, Table, table_of
-from regatta.figures.text import ABSENT, hover, show_number, significant
+from regatta.figures.text import ABSENT, ends_or_absent, hover, show_number, significant
 from regatta.models.gc.collection_log import CYCLE, FULL, YOUNG
 from regatta.models.gc.costs import Costs
 from regatta.models.gc.forecast import Comparison, GcForecast, Row
@@ -17,7 +17,7 @@ from regatta.models.gc.heap_policy import Policy
 from regatta.models.gc.measured import Vm
 from regatta.models.gc.prediction import ALL
 from regatta.models.gc.work import CPU
-from regatta.stats.estimate import Floats, Interval
+from regatta.stats.estimate import Floats
 
 _MS = 1e6
 _MIB = 2.0**20
@@ -64,9 +64,11 @@ def totals_table(comparisons: Sequence[Comparison]) -> Table:
         Column("predicted n", lambda at: show_number(at[1].predicted_count, 3), True),
         Column("measured n", lambda at: show_number(at[1].measured_count, 3), True),
         Column("predicted ms", lambda at: _ms(at[1].predicted.point), True),
-        Column("CI", lambda at: _ends(at[1].predicted), True),
+        Column("CI", lambda at: ends_or_absent(at[1].predicted, _ms), True),
         Column("measured ms", lambda at: _ms(at[1].measured.point) if at[1].measured else ABSENT, True),
-        Column("measured CI", lambda at: _ends(at[1].measured) if at[1].measured else ABSENT, True),
+        Column(
+            "measured CI", lambda at: ends_or_absent(at[1].measured, _ms) if at[1].measured else ABSENT, True
+        ),
         Column(
             "error", lambda at: f"{100 * at[1].error:+.1f} %" if math.isfinite(at[1].error) else ABSENT, True
         ),
@@ -212,8 +214,7 @@ def answer_of(one: Comparison) -> str:
     if not rows:
         return f"{where}: no collections"
     parts = "; ".join(
-        f"{row.predicted_count:.3g} {_NAMES[row.kind]}, "
-        f"{_ms(row.predicted.point)} ms ({_ends(row.predicted)})"
+        f"{row.predicted_count:.3g} {_NAMES[row.kind]}, {_ms(row.predicted.point)} ms {ends_or_absent(row.predicted, _ms)}"
         for row in rows
     )
     return f"{where}, per {one.per}: {parts}"
@@ -221,9 +222,3 @@ def answer_of(one: Comparison) -> str:
 
 def _ms(ns: float) -> str:
     return show_number(ns / _MS, 3)
-
-
-def _ends(interval: Interval) -> str:
-    if not (math.isfinite(interval.low) and math.isfinite(interval.high)):
-        return ABSENT
-    return f"{_ms(interval.low)} to {_ms(interval.high)}"

@@ -25,20 +25,10 @@ WORDS = (
     "with every size, and are in neither."
 )
 #: counts of operations, not of pages
-_OPERATIONS = [
-    "opens_cold",
-    "opens_warm",
-    "opens_failed",
-    "creates",
-    "stats_cold",
-    "stats_warm",
-    "stats_failed",
-    "unlinks",
-    "renames",
-    "truncates",
-    "syncs",
-    "closes",
-]
+_OPERATIONS = frozenset({
+    "opens_cold", "opens_warm", "opens_failed", "creates", "stats_cold", "stats_warm", "stats_failed", "unlinks",
+    "renames", "truncates", "syncs", "closes",
+})  # fmt: skip
 
 
 def mib_of(pages: int) -> float:

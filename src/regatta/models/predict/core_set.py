@@ -209,7 +209,7 @@ def _of_missing(rows: Iterable[Contribution]) -> dict[str, float]:
 
 
 def _counts(by_application: Mapping[str, Mapping[str, float]]) -> tuple[Counts, ...]:
-    """Return one row per name, the most frequent first and the others last, with each unit of work."""
+    """Return one row per name, the most frequent first, the others last; units of work are not converted."""
     names = sorted({name for of in by_application.values() for name in of})
     found = [
         Counts(name, {application: of[name] for application, of in by_application.items() if name in of})

@@ -10,7 +10,7 @@ from typing import Any
 from regatta.figures.axes import Figure, Group, Trace, axis, layout
 from regatta.figures.looks import LegendEntry, Look
 from regatta.figures.section import Column, Section, Table, table_of
-from regatta.figures.text import ABSENT, hover, show_ends, significant
+from regatta.figures.text import ABSENT, ends_or_absent, hover, show_ends, significant
 from regatta.models.page_cache.cache import PAGE_BYTES
 from regatta.models.predict.file_times import FileForecast, FileTime, Order
 from regatta.models.predict.tables import MEASURED_CI, interval_columns, show_error
@@ -39,11 +39,9 @@ def times_table(found: FileForecast) -> Table:
         Column("read, MiB", lambda one: _mib(one.counts.fetched), True),
         Column("synced, MiB", lambda one: _mib(one.counts.synced), True),
         Column("predicted, ms", lambda one: "measured" if one.base else _ms(one.predicted.value), True),
-        Column("CI", lambda one: "" if one.base else show_ends(one.predicted, _ms), True),
+        Column("CI", lambda one: "" if one.base else ends_or_absent(one.predicted, _ms), True),
         *interval_columns("measured, ms", MEASURED_CI, lambda one: one.measured, _ms),
-        Column(
-            "error", lambda one: show_error(one.error + 1.0) if math.isfinite(one.error) else ABSENT, True
-        ),
+        Column("error", lambda one: show_error(one.error), True),
     ]
     return table_of("Times of programs", found.times, columns).without_empty()
 

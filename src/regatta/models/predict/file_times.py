@@ -26,7 +26,7 @@ from regatta.answers.spine.methods import REGATTA
 from regatta.answers.spine.result import CellAnswer
 from regatta.answers.spine.samples import load_samples
 from regatta.answers.spine.words import listed
-from regatta.host.errors import Problem, SpecError
+from regatta.host.errors import SpecError
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.cell import NO_MODIFIERS
 from regatta.models.page_cache.cache import DEFAULT_READ_AHEAD_KIB, PAGE_BYTES, CacheCounts, CacheSettings
@@ -171,11 +171,11 @@ def forecast_files(
         elapsed = [one for one in answers if one.metric == "elapsed"]
         found = [one for one in elapsed if wanted.fits(parts_of_label(one.place.benchmark))]
         if not found:
-            raise _refusal("APP", "a benchmark of the experiment with the metric elapsed", benchmark)
+            raise SpecError.of("APP", "a benchmark of the experiment with the metric elapsed", benchmark)
         labels = list(dict.fromkeys(one.place.benchmark for one in found))
         if len(labels) > 1:
             fix = "add its size or parameters: files/tar mib=64"
-            raise _refusal("APP", "one benchmark", listed(labels), fix)
+            raise SpecError.of("APP", "one benchmark", listed(labels), fix)
         for host in dict.fromkeys(one.place.host for one in found):
             program = _Program(benchmark, operations, costs, places)
             more, pairs = program.on([one for one in found if one.place.host == host])
@@ -234,12 +234,12 @@ class _Program:
         base = next((one for one in found if one.place.modifiers == NO_MODIFIERS), None)
         reason = base.estimate.inconclusive if base else "not planned"
         if base is None or reason:
-            raise _refusal(self.benchmark, "its time without modifiers", reason, "measure it again")
+            raise SpecError.of(self.benchmark, "its time without modifiers", reason, "measure it again")
         host = base.place.host
         place = self.places[host, NO_MODIFIERS]
         if place.memory_mib is not None:
             got = f"{place.memory_mib} MiB"
-            raise _refusal(self.benchmark, "no limit of memory without modifiers", got)
+            raise SpecError.of(self.benchmark, "no limit of memory without modifiers", got)
         names = {}
         for one in reversed(found):
             where = self.places[host, one.place.modifiers]
@@ -271,7 +271,7 @@ class _Program:
         missing = [name for name in NEEDED if system is None or name not in system.primitives]
         if system is None or missing:
             fix = "measure lm/lat_uncached there in the same experiment"
-            raise _refusal(f"{host}: {place.disk}", f"costs of {', '.join(missing)}", "none", fix)
+            raise SpecError.of(f"{host}: {place.disk}", f"costs of {', '.join(missing)}", "none", fix)
         told = self.operations.facts.read_ahead_kib
         ahead = told if told >= 0 else DEFAULT_READ_AHEAD_KIB
         settings = CacheSettings(None, read_ahead_pages=ahead * 1024 // PAGE_BYTES)
@@ -283,10 +283,6 @@ class _Program:
         )
         vector = counts_vector(self.benchmark, counts, [*NEEDED, *everywhere])
         return total(replace(vector, name=f"{self.benchmark} {place.memory_mib}"), system), counts
-
-
-def _refusal(where: str, expected: str, got: str, fix: str = "") -> SpecError:
-    return SpecError([Problem(where, expected, got, fix)])
 
 
 def _sign(one: Value) -> int:

@@ -220,7 +220,7 @@ def _shown_arguments(count: Count) -> dict[str, float]:
 
 
 def check_units(applications: Iterable[ApplicationVector], systems: Iterable[SystemVector]) -> None:
-    """Check that a count of an application's primitive has the same meaning on every system: costs must have one unit.
+    """Check that the costs of each counted primitive have one unit on all systems.
 
     Raises:
         RegattaError: a cost has different units, such as per byte on one system and per MiB on another.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import permutations
 from pathlib import Path
 
-from regatta.host.errors import Problem, SpecError
+from regatta.host.errors import SpecError
 from regatta.models.predict import what_if
 from regatta.models.predict.accuracy import beyond, coverage, score_ratio, shared_processor
 from regatta.models.predict.forecast import (
@@ -372,7 +372,7 @@ class _Forecaster:
             found[source.vector.name] = next(filter(None, times), {})
         if not common_benchmarks(found.values()):
             expected = "a suite that was measured on these systems"
-            raise SpecError([Problem(option, expected, suite, "name one of their experiment")])
+            raise SpecError.of(option, expected, suite, "name one of their experiment")
         return found
 
     # Changes, savings, replacements

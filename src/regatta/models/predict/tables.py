@@ -13,6 +13,7 @@ from regatta.figures.text import (
     ABSENT,
     Scale,
     choose_scale,
+    ends_or_absent,
     show_brief,
     show_ends,
     show_percent,
@@ -48,18 +49,18 @@ def interval_columns(
     """Return the column of a number and that of its interval; a row without a value has "" in both."""
     return (
         Column(title, lambda row: "" if (found := value(row)) is None else show(found.value), True),
-        Column(ends, lambda row: "" if (found := value(row)) is None else show_ends(found, show), True),
+        Column(ends, lambda row: "" if (found := value(row)) is None else ends_or_absent(found, show), True),
     )
 
 
-def show_error(ratio: float) -> str:
-    """Format predicted / measured as a relative error, `+3.5 %`."""
-    return f"{100 * (ratio - 1.0):+.1f} %"
+def show_error(error: float) -> str:
+    """Format a relative error, `+3.5 %`; `ABSENT` if it is undefined."""
+    return f"{100 * error:+.1f} %" if math.isfinite(error) else ABSENT
 
 
 def ratio_column(title: str, value: Callable[[Any], Value | None]) -> Column[Any]:
     """Return the column of a ratio without its interval."""
-    return interval_columns(title, "", value)[0]
+    return Column(title, lambda row: "" if (found := value(row)) is None else show_ratio(found.value), True)
 
 
 def without_blank(table: Table) -> Table:
@@ -191,7 +192,9 @@ def throughput_table(one: ApplicationForecast) -> Table:
         Column("system", lambda row: row[0]),
         *interval_columns("predicted", "CI", lambda row: row[1], rate),
         *interval_columns("measured", MEASURED_CI, lambda row: row[2], rate),
-        Column("error", lambda row: "" if row[2] is None else show_error(row[1].value / row[2].value), True),
+        Column(
+            "error", lambda row: "" if row[2] is None else show_error(row[1].value / row[2].value - 1.0), True
+        ),
     ]
     level = show_percent(one.systems[0].prediction.level)
     title = f"Throughput of {one.application.name} at saturation of one processor (requests/s, {level} CI)"

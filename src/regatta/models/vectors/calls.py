@@ -316,10 +316,8 @@ def _check_order(model: CallsFile, document: Document, problems: list[Problem]) 
         for index, primitive in enumerate(rule.covered_by):
             if primitive not in counted:
                 where = document.where(("rules", name, "covered_by", index))
-                expected, fix = (
-                    "a primitive counted by a rule above",
-                    "move this rule below the counting rule",
-                )
+                expected = "a primitive counted by a rule above"
+                fix = "move this rule below the counting rule"
                 problems.append(Problem(where, expected, repr(primitive), fix))
         counted |= {entry.primitive for entry in rule.counts}
         for call in (call for call in rule.calls if call in whole):

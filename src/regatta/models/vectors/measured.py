@@ -15,7 +15,7 @@ import numpy as np
 from regatta.answers.spine.facts import Facts, fingerprint_of, read_facts
 from regatta.answers.spine.parts import Place
 from regatta.answers.spine.samples import PlannedCell, load_samples
-from regatta.host.errors import Problem, SpecError
+from regatta.host.errors import SpecError
 from regatta.host.units import UNITS
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.cell import NO_MODIFIERS, heap_text
@@ -155,7 +155,7 @@ def summary_named(name: str) -> Callable[[Sequence[float]], float]:
         percent = math.nan
     if not 0.0 <= percent < 50.0:
         wanted = "median, mean, or trimmed:N with N from 0 to below 50"
-        raise SpecError([Problem("summary", wanted, name, "trimmed:10")])
+        raise SpecError.of("summary", wanted, name, "trimmed:10")
     return lambda values: trimmed_mean(values, percent)
 
 

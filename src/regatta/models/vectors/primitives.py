@@ -214,13 +214,13 @@ def find_primitives(name: str, home: Path | None) -> Path:
     if home is None:
         expected = f"the table of primitives {TABLES / name}{_SUFFIX} in a clone of Regatta"
         fix = "change into the clone, or set REGATTA_HOME to it"
-        raise SpecError([Problem(where, expected, "no clone found", fix)])
+        raise SpecError.of(where, expected, "no clone found", fix)
     path = home / TABLES / f"{name}{_SUFFIX}"
     if not path.is_file():
         names = sorted(one.stem for one in path.parent.glob(f"*{_SUFFIX}"))
         known = [name for name in names if not name.endswith("-calls")]
         expected = f"a file with a table of primitives, or a name in {TABLES}"
-        raise SpecError([Problem(where, f"{expected} ({', '.join(known) or 'none defined'})", repr(name))])
+        raise SpecError.of(where, f"{expected} ({', '.join(known) or 'none defined'})", repr(name))
     return path
 
 

@@ -151,7 +151,7 @@ def test_bad_input_is_refused(points: list[HeapPoint], minheap: float, names: st
 
 def test_bad_arguments_of_a_curve_are_refused() -> None:
     curve = curve_of([2, 6])
-    with pytest.raises(ValueError, match="level: "):
+    with pytest.raises(ValueError, match=r"^confidence level: "):
         curve.at(128.0, 1.0)
     with pytest.raises(ValueError, match=r"^heap_bytes: "):
         curve.at(math.inf)
