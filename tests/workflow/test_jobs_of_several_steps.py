@@ -15,7 +15,7 @@ from regatta.store.events import events_path, read_events
 STEPS = ("verify", "ingest", "analyse", "report")
 PREPARATION = ("build", "provision", "minheap", "plan")
 
-#: kills a job, or changes a program, when the job opens the log of a step, so between two steps
+#: kills a job, lets it fail, or changes a program, when the job opens the log of a step, so between two steps
 _BETWEEN_STEPS = """
 import os, signal, sys
 
@@ -25,6 +25,8 @@ def look(event, arguments):
     step = os.path.basename(str(arguments[0])).removesuffix(".log")
     if step == os.environ.get("KILL_AT"):
         os.kill(os.getpid(), signal.SIGKILL)
+    if step == os.environ.get("FAIL_AT"):
+        raise OSError("unreadable")
     if step == os.environ.get("CHANGE_AT"):
         with open(os.environ["CHANGED_PROGRAM"], "a") as program:
             program.write("# of the next version\\n")
@@ -91,6 +93,30 @@ def test_a_run_that_is_killed_between_any_two_steps_continues_with_the_same_comm
         if event.kind == "stage" and event.fields["text"] in STEPS
     ]
     assert stages == ["verify", "verify", "ingest", "verify", "ingest", "analyse", *STEPS]
+
+
+@pytest.mark.parametrize(("trouble", "steps"), [("KILL_AT", PREPARATION), ("FAIL_AT", PREPARATION[:1])])
+def test_a_preparation_that_ends_early_leaves_the_old_plan_until_the_same_command_makes_the_new_one(
+    small: SmallExperiment, trouble: str, steps: tuple[str, ...]
+) -> None:
+    small.run()
+    before = small.folder.experiment.read_bytes()
+    small.spec["invocations"]["fixed"] += 1
+    small.write()
+    for step in steps:
+        small.environment[trouble] = step
+        done = small.regatta("run", "spec.yml")
+        assert done.returncode == 3, done.stderr
+        assert small.folder.experiment.read_bytes() == before
+        assert small.regatta("analyze", "small").returncode == 0
+    del small.environment[trouble]
+    expected = len(small.records()) + len(small.header()["cells"])
+    small.run()
+    assert len(small.records()) == expected
+    log = small.folder.logs / "provision.log"
+    log.unlink()
+    small.run()
+    assert (len(small.records()), log.exists()) == (expected, False)
 
 
 def test_the_answer_of_the_workflow_is_that_of_analyze(small: SmallExperiment) -> None:

@@ -7,7 +7,9 @@ rule prepare:
         build=f"{RESULTS}/{{experiment}}/receipts/build.json",
         provision=f"{RESULTS}/{{experiment}}/receipts/provision.json",
         minheap=f"{RESULTS}/{{experiment}}/receipts/minheap.json",
-        plan=f"{RESULTS}/{{experiment}}/plan/experiment.json",
+        # The old plan stays until the new one replaces it, so that a failure or a kill leaves an experiment that can be read.
+        plan=update(f"{RESULTS}/{{experiment}}/plan/experiment.json"),
+        planned=f"{RESULTS}/{{experiment}}/receipts/plan.json",
     log:
         build=f"{RESULTS}/{{experiment}}/logs/build.log",
         provision=f"{RESULTS}/{{experiment}}/logs/provision.log",

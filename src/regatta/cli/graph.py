@@ -20,6 +20,7 @@ from regatta.store.receipts import (
     sending_hindrance,
     sent_receipt,
     withdraw_left_out,
+    withdraw_unprepared,
     withdraw_unsent,
 )
 
@@ -76,6 +77,7 @@ class Graph:
         for name, experiment in self.experiments.items():
             folder = self._folder(name)
             withdraw_left_out(folder)
+            withdraw_unprepared(folder)
             write_fingerprint(experiment, self._home, folder.receipts / FINGERPRINT)
             if self.influx is not None and name in self._senders:
                 withdraw_unsent(folder, self.influx.identity)
@@ -99,10 +101,6 @@ class Graph:
     def folder_of(self, wildcards: Any) -> str:
         """Return the folder of the experiment as the user named it."""
         return str(Path(self._given) / wildcards.experiment)
-
-    def results_of(self, wildcards: Any) -> str:
-        """Return the folder of results as the user named it."""
-        return self._given
 
     def all_receipts(self, wildcards: Any) -> list[str]:
         """Return the receipts of all segments of all hosts in order, so that Snakemake finds each after its predecessor.

@@ -13,6 +13,7 @@ from regatta.cli.options import spec_argument, way_option
 from regatta.cli.parts import Part, note, run_parts
 from regatta.host.values.host import Wish
 from regatta.store.folder import Folder
+from regatta.store.receipts import PLANNED, write_preparation
 
 if TYPE_CHECKING:
     from regatta.cli.options import Ready
@@ -86,3 +87,4 @@ class _Preparation:
 
         ready = self._ready()
         click.echo(write_plans(ready, plan_hosts(ready)))
+        write_preparation(self._place.receipts / PLANNED, {})

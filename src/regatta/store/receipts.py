@@ -22,6 +22,8 @@ from regatta.store.folder import Folder, write_json
 
 #: Sources of the plan, in the folder of receipts; and its key that changes only to request a new check.
 FINGERPRINT, AGAIN = "fingerprint.json", "again"
+#: Receipt of a whole preparation, the steps before the measurements. It is gone while they run.
+PLANNED = "plan.json"
 #: Key of plans and receipts with the reason why a host was left out.
 LEFT_OUT = "left_out"
 _REASON_CHARACTERS = 300
@@ -109,6 +111,12 @@ def ask_hosts_again(folder: Folder) -> None:
     value = read_object(path)
     if value:
         write_json(path, {**value, AGAIN: secrets.token_hex(4)})
+
+
+def withdraw_unprepared(folder: Folder) -> None:
+    """Request a new preparation if the last one failed or was killed: its plan is that of an earlier spec, or is missing."""
+    if not (folder.receipts / PLANNED).exists() or not folder.experiment.exists():
+        ask_hosts_again(folder)
 
 
 def withdraw_left_out(folder: Folder) -> None:
