@@ -112,7 +112,7 @@ def analyze(
             method,
             random_hosts=hosts == "random",
             anova_type=int(anova_type),
-            detail=in_full,
+            slow=in_full,
         )
     if as_json:
         click.echo(json_of(answer))

@@ -35,7 +35,7 @@ class KeptScreen:
         """`width`: columns of the screen; `report`: it names the report.
 
         Raises:
-            StoreError: the folder has no plan, or it cannot be read.
+            StoreError: a plan or the decisions cannot be read.
         """
         self._directory = folder.path / "store" / "screen"
         self._report = str(folder.report) if report else ""
@@ -52,7 +52,8 @@ class KeptScreen:
         """Return the screen of this state; None if none was kept."""
         if self._directory.is_symlink() or sealed_marks(self._directory, (_FILE,)) != self._marks:
             return None
-        return Screen(**read_object(self._directory / _FILE))
+        kept = read_object(self._directory / _FILE)
+        return Screen(kept["lines"], kept["notes"]) if kept.get("marks") == self._marks else None
 
     def keep(self, answer: Answer) -> Screen:
         """Return the screen of an answer, and keep it if the folder is this user's."""
@@ -60,7 +61,8 @@ class KeptScreen:
         # An archive is not writable. The screen is then computed each time.
         with suppress(OSError, RegattaError):
             if self._directory.parent.stat().st_uid == os.geteuid() and not self._directory.is_symlink():
-                write_json(self._directory / _FILE, vars(screen))
+                # The marks are in both files: of two processes, one can write the screen and the other one the seal.
+                write_json(self._directory / _FILE, {**vars(screen), "marks": self._marks})
                 seal(self._directory, (_FILE,), self._marks)
         return screen
 

@@ -261,7 +261,7 @@ def time(
         ready, complete = measure(spec, results, runner)
         from regatta.answers.report.answer import answer_experiment
 
-        answer = answer_experiment(ready.folder.path, detail=export == "json")
+        answer = answer_experiment(ready.folder.path, slow=export == "json")
         if not complete:
             click.echo(time_answer.stopped(answer, save is not None), err=True)
         runs_of = time_answer.read_runs(ready.folder.path, ready.experiment.discarded_rounds)

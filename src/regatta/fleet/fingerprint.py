@@ -19,6 +19,7 @@ from regatta.host.errors import HostError
 from regatta.host.facts import fingerprint, local_facts
 from regatta.host.files import parse_object
 from regatta.host.measure.containers.docker import image_ids
+from regatta.host.ready.builds import PACKAGE, own_sha256
 from regatta.host.ready.resolving import measured_environment, path_here
 from regatta.host.ready.runtimes import installed_program
 from regatta.host.ready.sources import generator_files, source_files
@@ -44,6 +45,8 @@ def write_fingerprint(experiment: Experiment, home: Path, path: Path) -> None:
         "files": digest_of(files),
         "host": digest_of(fingerprint(local_facts())),
     }
+    if _made_by_this_package(experiment):
+        value["package"] = own_sha256()
     revisions = _revisions(experiment)
     if revisions:
         value["revisions"] = digest_of(revisions)
@@ -58,6 +61,13 @@ def write_fingerprint(experiment: Experiment, home: Path, path: Path) -> None:
     except (OSError, ValueError):
         pass
     write_json(path, value)
+
+
+def _made_by_this_package(experiment: Experiment) -> bool:
+    """Return whether a command of `regatta` makes an input or a file. The hash of the runner lacks most of the package."""
+    commands = [i.command for benchmark in experiment.benchmarks for i in benchmark.inputs.values()]
+    commands += [file.command for benchmark in experiment.benchmarks for file in benchmark.files.values()]
+    return any(command[:1] == (PACKAGE,) for command in commands)
 
 
 def _images(experiment: Experiment) -> list[tuple[str, str]]:

@@ -95,7 +95,8 @@ def _readable(where: str, wanted: UserFile) -> Iterator[None]:
 
 def _first(wanted: UserFile, folders: Sequence[Path]) -> Path | None:
     paths = (folder / wanted.name for folder in folders)
-    return next((path for path in paths if path.exists()), None)
+    # A broken link is the user's, and an error: no other file takes its place.
+    return next((path for path in paths if path.exists() or path.is_symlink()), None)
 
 
 def _identified(

@@ -22,8 +22,6 @@ from regatta.host.files import locked, read_object, write_whole
 _ALPHABET = string.ascii_letters + string.digits
 _LENGTH = 32
 _OURS = re.compile(r"[A-Za-z0-9]{16,256}")
-
-
 #: advice for services that do not have our passwords
 START_AFRESH = "run `regatta down --delete`, then `regatta up`; the journals stay, and `regatta ingest` writes them again"
 

@@ -33,8 +33,10 @@ def port_for(service: str, wished: int | None, usual: int, option: str) -> int:
     """Return the port for a service.
 
     Args:
+        service: its name, for the message.
         wished: the port requested by the user; None: the usual one if it is free, else any.
         usual: the default port, or the previous one.
+        option: the option that requests a port, for the message.
 
     Raises:
         HostError: the requested port is in use.

@@ -32,7 +32,7 @@ from regatta.spec.yaml_lines import Document, KeyPath
 #: the valid braces of a template: around a name, or doubled
 _FINE = re.compile(r"\{\{|\}\}|\{[A-Za-z_][A-Za-z0-9_.-]*\}")
 _ALWAYS = ("benchmark", "iterations", "seed")
-#: what a command that makes a file can contain beside the parameters
+#: names in a command that makes a file, in addition to the parameters
 _MAKING = ("seed", "output")
 
 

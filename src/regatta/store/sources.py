@@ -1,4 +1,4 @@
-"""What the embedded database is made from, and the hash that changes with it. Imports no library, so that it is fast."""
+"""The sources of the embedded database, and their hash. Imports no library, so that it is fast."""
 
 from __future__ import annotations
 

@@ -358,7 +358,7 @@ def test_what_makes_an_input_or_a_file_knows_parameters_and_the_seed_only(
         MINIMAL.replace("toy, benchmark: gzip", "own, benchmark: b"), "suites: own.yml"
     )
     assert where == f"own.yml:3:{kind}s.i.command[2]"
-    assert expected == "a name available for size `default` (output, seed)"
+    assert expected.endswith("(output, seed)")
     assert got == f"`{{{name}}}`"
 
 
@@ -371,7 +371,7 @@ def test_a_command_makes_one_file(one: One, home: Path, rest: str) -> None:
     )
     where, expected, *_ = one(MINIMAL.replace("toy, benchmark: gzip", "own, benchmark: b"), "suites: own.yml")
     assert where == "own.yml:2:files.i.command"
-    assert expected == "no `beside` or `holds` together with `command`, which makes one file"
+    assert expected.startswith("no `beside` or `holds`")
 
 
 def test_platforms_that_share_a_host_cannot_be_used_together(one: One, home: Path) -> None:

@@ -9,6 +9,7 @@ from dataclasses import Field, fields, is_dataclass
 from typing import Any
 
 from regatta.answers.spine.parts import HEAP, INLINED, Place
+from regatta.answers.spine.verdicts import Verdict
 from regatta.host.values.experiment import Heap
 from regatta.stats.estimate import Interval
 
@@ -88,15 +89,24 @@ def row_of(estimate: Interval) -> dict[str, Any]:
 
 
 def pair_row(
-    of: Any, kind: str, a: str, b: str, ratio: Interval, p: float, /, **further: Any
+    of: Any,
+    kind: str,
+    a: str,
+    b: str,
+    ratio: Interval,
+    p: float,
+    /,
+    *,
+    verdict: Verdict | None = None,
+    **further: Any,
 ) -> dict[str, Any]:
     """Return the CSV columns of the ratio a/b at the place of a result.
 
     Args:
         p: of "the ratio is 1"; NaN without a test.
-        further: more columns, or others for the place; a verdict gives the columns of its parts.
+        verdict: its parts are columns.
+        further: more columns, or others for the place.
     """
-    verdict = further.pop("verdict", None)
     row = {**place_of(of), "kind": kind, "a": a, "b": b, **row_of(ratio)}
     if not math.isnan(p):
         row["p"] = p

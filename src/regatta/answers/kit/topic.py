@@ -76,8 +76,8 @@ class Topic(Generic[T]):
     tables: Callable[[T, View], Sequence[Table]] | None = None
     #: a terminal shows its tables without a request
     terminal: bool = False
-    #: takes long to compute, and is only on pages, in JSON and among all tables
-    detail: bool = False
+    #: takes long to compute; the first screen is without it
+    slow: bool = False
     #: computed quantity -> methods, for the report's account of methods
     methods: Callable[[T], Mapping[str, set[str]]] | None = None
     #: the order of its alternatives and all their pairs, which become points in InfluxDB

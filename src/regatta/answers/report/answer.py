@@ -29,7 +29,7 @@ def answer_experiment(
     method: str = REGATTA,
     random_hosts: bool = False,
     anova_type: int = 2,
-    detail: bool = True,
+    slow: bool = True,
 ) -> Answer:
     """Answer an experiment from its records.
 
@@ -41,7 +41,7 @@ def answer_experiment(
             paper.
         random_hosts: treat the hosts as a random sample, so that results over hosts apply to similar hosts.
         anova_type: type of the sums of squares over all factors: 1, 2 or 3.
-        detail: compute the topics that take long and are not on the first screen.
+        slow: whether to compute topics that take long; the first screen has none of them.
 
     Returns:
         Cells with their intervals, comparisons with the baseline, families of collectors, failures, and the result and
@@ -59,7 +59,7 @@ def answer_experiment(
         )
         topics = {
             topic.key: topic.empty
-            if topic.compute is None or (topic.detail and not detail)
+            if topic.compute is None or (topic.slow and not slow)
             else topic.compute(context)
             for topic in registry.TOPICS
         }

@@ -67,12 +67,9 @@ def rows_of(answer: Answer) -> Iterator[dict[str, Any]]:
             "parameters": text_of(cell.parameters),
         }
     for one in answer.comparisons:
-        further = {
-            "p_holm": finite(one.p_holm),
-            "parameters": text_of(one.parameters),
-            "verdict": one.verdict,
-        }
-        yield pair_row(one, "comparison", one.a_name, one.b_name, one.ratio, one.p, **further)
+        further = {"p_holm": finite(one.p_holm), "parameters": text_of(one.parameters)}
+        tested = (one.a_name, one.b_name, one.ratio, one.p)
+        yield pair_row(one, "comparison", *tested, verdict=one.verdict, **further)
     for one in answer.comparisons:
         if one.simultaneous is not None:
             tested = (one.a_name, one.b_name, one.simultaneous, one.p_simultaneous)

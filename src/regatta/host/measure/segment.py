@@ -153,7 +153,7 @@ def check_host(header: Mapping[str, Any]) -> None:
 
 
 class Measurer(Protocol):
-    """What executes the invocations of a segment."""
+    """Executes the invocations of a segment."""
 
     stop: StopSignals
     #: why a command before or after an invocation failed; None: all of them succeeded
@@ -192,8 +192,8 @@ class RoleMeasurer(Measurer, Protocol):
         ...
 
 
-#: Makes what measures cells with roles: header, due cells, paths, segment, signals, and what to call with the
-#: holder of a lock that a host waits for (None: the wait is over).
+#: Creates the measurer of cells with roles, from header, due cells, paths, segment, signals, and a function that is
+#: called with the holder of a lock that a host waits for (None: the wait is over).
 MakeRoleMeasurer = Callable[
     [Mapping[str, Any], list[PlanCell], Paths, int, StopSignals, Callable[..., None]],
     RoleMeasurer,
@@ -218,7 +218,7 @@ class SegmentRun:
             paths: of the segment.
             segment: its number, from 0.
             retry_failed: whether to repeat failed invocations once.
-            with_roles: makes what measures, if the cells have roles.
+            with_roles: creates the measurer, if the cells have roles.
             pauses: lets another process work between blocks.
             stop_at_failed_command: whether to stop when a command before or after an invocation fails.
 

@@ -12,13 +12,15 @@ from pathlib import Path
 
 from regatta.host.cache import cache_folder, file_sha256, made_directory
 from regatta.host.errors import HostError
+from regatta.host.processes import own_environment
 from regatta.host.ready.commands import run_command
 from regatta.host.ready.sources import copy_sources, generator_files, source_files, sources_sha256
 from regatta.host.values.experiment import Benchmark, Build, Input
 from regatta.host.values.resolved import File
 from regatta.host.values.template import fill, placeholders, scalar_text
 
-_PACKAGE = Path(__file__).parents[2]
+#: first word of a command of this package
+PACKAGE = "regatta"
 
 
 def build(build: Build, home: Path, whole: bool = False) -> dict[str, File]:
@@ -67,8 +69,9 @@ def build(build: Build, home: Path, whole: bool = False) -> dict[str, File]:
 
 
 @functools.cache
-def _own_sha256() -> str:
-    return sources_sha256(_PACKAGE, [])
+def own_sha256() -> str:
+    """Return the hash of this package, which can make files itself."""
+    return sources_sha256(Path(__file__).parents[2], [])
 
 
 def generate_input(source: Input, benchmark: Benchmark, home: Path, seed: int) -> File:
@@ -103,18 +106,20 @@ def generate(
     values["seed"] = str(seed)
     used = {name: values[name] for word in command for name in placeholders(word) if name != "output"}
     digests = [file_sha256(path) for path in generator_files(command, home)]
-    own = command[0] == _PACKAGE.name
+    own = command[0] == PACKAGE
     if own:
-        digests.append(_own_sha256())
+        digests.append(own_sha256())
     identity = json.dumps([command, used, digests])
 
     def make(directory: Path) -> None:
         output = directory / name
         argv = [fill(word, {**used, "output": str(output)}) for word in command]
         if own:
-            argv[:1] = [sys.executable, "-m", _PACKAGE.name]
+            # A file `regatta.py` in the home must not take the package's place.
+            argv[:1] = [sys.executable, "-P", "-m", PACKAGE]
         print(f"generating {where}", file=sys.stderr)
-        run_command(argv, where, directory=home).succeeded()
+        environment = own_environment() if own else None
+        run_command(argv, where, directory=home, environment=environment).succeeded()
         if not output.is_file():
             raise HostError(where, "the file `{output}`", "missing", f"correct `{key}` in the suite")
 

@@ -373,7 +373,7 @@ def conduct(
     stop: StopSignals,
     waiting: Callable[[dict[str, str] | None], None],
 ) -> Conductor:
-    """Return what measures the cells of a plan that have roles (see `MakeRoleMeasurer`)."""
+    """Return the measurer of the cells of a plan that have roles (see `MakeRoleMeasurer`)."""
     ways = read_ways(paths.ways)
     return Conductor(header, cells, paths.scratch, segment, stop, ways, paths.holder, waiting)
 

@@ -214,7 +214,14 @@ def _contrasts(curves: Sequence[ChatCurve], level: float) -> list[ModeContrast]:
     adjusted = holm([p for *_, p in found]).tolist() if found else []
     return [
         ModeContrast(
-            *(place, connections, mode, base, metric, ratio, p, p_holm),
+            place,
+            connections,
+            mode,
+            base,
+            metric,
+            ratio,
+            p,
+            p_holm,
             _verdict(ratio, p_holm, higher_is_better=metric == DELIVERED[0]),
         )
         for (place, connections, mode, base, metric, ratio, p), p_holm in zip(found, adjusted, strict=True)

@@ -222,12 +222,9 @@ def _methods(over: OverHosts) -> dict[str, set[str]]:
 def _rows(over: OverHosts) -> Iterator[dict[str, Any]]:
     """Yield comparisons over all hosts; `value` is the ratio a/b."""
     for one in over.comparisons:
-        further = {
-            "p_holm": finite(one.p_holm),
-            "parameters": text_of(one.parameters),
-            "verdict": one.verdict,
-        }
-        yield pair_row(one, "hosts", one.a_name, one.b_name, one.ratio, one.p, **further)
+        further = {"p_holm": finite(one.p_holm), "parameters": text_of(one.parameters)}
+        tested = (one.a_name, one.b_name, one.ratio, one.p)
+        yield pair_row(one, "hosts", *tested, verdict=one.verdict, **further)
 
 
 HOSTS: Topic[OverHosts] = Topic(

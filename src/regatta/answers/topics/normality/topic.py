@@ -107,7 +107,7 @@ NORMALITY: Topic[tuple[CellNormality, ...]] = Topic(
     title="Normality",
     empty=(),
     # The test loads scipy.stats, which takes longer than the rest of a small answer.
-    detail=True,
+    slow=True,
     compute=lambda context: normalities(context.cells, context.facts.level),
     words=Words(
         155, "Normality of the values", lambda found, context: normality_words(found, context.facts.level)

@@ -202,10 +202,6 @@ def _without_far_out(series: Series) -> Series:
     return replace(series, samples=kept, values=series.values[keep], by_block=by_block)
 
 
-_FAR_OUT = ("cell", "invocation", "metric", "value", "value / median", "host")
-_OTHERWISE = ("comparison", "ratio", "without outliers", "with perturbed", "same conclusion", "host")
-
-
 def outliers_section(outliers: Outliers, view: View) -> Section | None:
     """Explain how to read them; None without outliers and perturbed values."""
     if not outliers.far_out and not outliers.comparisons:

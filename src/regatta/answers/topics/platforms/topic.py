@@ -69,7 +69,10 @@ def _group(
     rows = [
         RatioRow(
             joined(one.place.benchmark, parameters_text(one.parameters)),
-            *(one.these, one.p, "@c0", "circle"),
+            one.these,
+            one.p,
+            "@c0",
+            "circle",
             (one.place.benchmark, f"{counted_hosts(one.hosts_a)} / {counted_hosts(one.hosts_b)}"),
         )
         for one in ratios
@@ -179,30 +182,20 @@ def _similar(ratio: Interval, found: Platforms) -> str:
 def _rows(found: Platforms) -> Iterator[dict[str, Any]]:
     """Yield ratios for these hosts, means over benchmarks, and all pairs of both; `value` is the ratio a/b."""
     for one in found.ratios:
-        yield pair_row(
-            *(one, "platform", one.a, one.b, one.these, one.p),
-            collector=one.place.collector,
-            p_holm=finite(one.p_holm),
-            verdict=one.verdict,
-            parameters=text_of(one.parameters),
-        )
+        tested = (one.a, one.b, one.these, one.p)
+        further = {"p_holm": finite(one.p_holm), "parameters": text_of(one.parameters)}
+        collector = one.place.collector
+        yield pair_row(one, "platform", *tested, verdict=one.verdict, collector=collector, **further)
     for mean in found.means:
+        tested = (mean.a, mean.b, mean.these, math.nan)
         collector = mean.place.collector
-        yield pair_row(
-            mean,
-            "platform-mean",
-            mean.a,
-            mean.b,
-            mean.these,
-            math.nan,
-            collector=collector,
-            verdict=mean.verdict,
-        )
+        yield pair_row(mean, "platform-mean", *tested, verdict=mean.verdict, collector=collector)
     for every in found.all_pairs:
         kind = "platform-pair" if every.place.benchmark else "platform-mean-pair"
-        shared = {"collector": every.place.collector, "parameters": text_of(every.parameters)}
+        collector, parameters = every.place.collector, text_of(every.parameters)
         for pair in every.pairs:
-            yield pair_row(every, kind, pair.a_name, pair.b_name, pair.ratio, pair.p, **shared)
+            tested = (pair.a_name, pair.b_name, pair.ratio, pair.p)
+            yield pair_row(every, kind, *tested, collector=collector, parameters=parameters)
 
 
 def _standings(found: Platforms, answer: Answer) -> Iterator[Standings]:

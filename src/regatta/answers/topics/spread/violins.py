@@ -103,7 +103,7 @@ DENSITY_FROM = 5
 _ROW_PX = 46
 _FRAME_PX = 78
 #: more cells are in the figures of single benchmarks only
-_CELLS_AT_MOST = 2000
+_CELLS_DRAWN_AT_MOST = 2000
 _MARKS = "Shape: density. Point: median. Thick line: quartiles. Thin line: values within 1.5 interquartile ranges of the quartiles."
 
 #: (name of the row, look, values relative to their mean)
@@ -113,7 +113,7 @@ _Row = tuple[str, Look, Floats]
 def relative_groups(iterations: Sequence[CellIterations], view: View) -> list[Group]:
     """Return the figures of invocations, then of iterations; without cells that have too few values."""
     cells = [cell for panel in view.compared if not panel.series_parameter for cell in panel.cells]
-    if len(cells) > _CELLS_AT_MOST:
+    if len(cells) > _CELLS_DRAWN_AT_MOST:
         return []
     invocations = {series_key(cell): _relative(cell) for cell in cells}
     inside = {

@@ -41,7 +41,7 @@ def answer(folder: Path) -> Answer:
 
 
 def test_an_answer_without_this_topic_has_all_others(folder: Path, answer: Answer) -> None:
-    without = answer_experiment(folder, detail=False)
+    without = answer_experiment(folder, slow=False)
     assert NORMALITY.of(without) == ()
     documents = [document_of(one) for one in (answer, without)]
     for document in documents:
