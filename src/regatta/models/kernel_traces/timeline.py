@@ -190,11 +190,15 @@ class Timeline:
 def connect_events(trace: Trace, scratch: Path) -> duckdb.DuckDBPyConnection:
     """Return a database with the view `events`, in which `n` numbers the rows; `scratch`: folder to spill into."""
     connection = connect(scratch)
-    with foreign(trace.events, "the events of a recording", "record them again"):
-        connection.execute(
-            "create view events as select *, file_row_number as n"
-            f" from read_parquet({quoted(trace.events)}, file_row_number=true)"
-        )
+    try:
+        with foreign(trace.events, "the events of a recording", "record them again"):
+            connection.execute(
+                "create view events as select *, file_row_number as n"
+                f" from read_parquet({quoted(trace.events)}, file_row_number=true)"
+            )
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

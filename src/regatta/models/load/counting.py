@@ -22,7 +22,7 @@ from regatta.spec.problems import shown_path
 _MOST_BYTES = 64 << 20
 
 #: begin of a section of a file of sessions: its name, and the number of its entries
-_SECTION = re.compile(r"^([a-z]+) +(\d+)$", re.MULTILINE)
+_SECTION = re.compile(r"^[ \t]*([a-z]+)[ \t]+(\d+)[ \t\r]*$", re.MULTILINE)
 _SECTIONS = [
     ["objects", "sessions", *more] for more in ([], ["private"], ["latencies"], ["private", "latencies"])
 ]

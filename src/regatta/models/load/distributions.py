@@ -33,6 +33,8 @@ _SHARES = np.unique(
         ]
     )
 )
+#: e to a larger power is no number
+_LARGEST_MU = 700
 #: more values than these are fitted by as many quantiles
 _FITTED = 20_000
 
@@ -85,6 +87,8 @@ class Distribution(Strict):
                 raise refusal("parameters above 0", key="parameters")
             if self.parameters.get("sigma", 0.0) < 0:
                 raise refusal("a sigma from 0", key="parameters")
+            if self.parameters.get("mu", 0.0) > _LARGEST_MU:
+                raise refusal(f"a mu up to {_LARGEST_MU}", key="parameters")
         return self
 
     def quantile(self, shares: Floats) -> Floats:
@@ -95,7 +99,8 @@ class Distribution(Strict):
         """
         if self.distribution != "empirical":
             found = np.asarray(NAMES[self.distribution].of_scipy(self.parameters).ppf(shares))
-            return np.maximum(found, 1.0) if self.whole else found
+            # scipy's geometric quantile of 0 is 0, below the least value.
+            return np.maximum(found, 1.0) if self.whole or NAMES[self.distribution].whole else found
         values, cumulative = np.array(self.points).T
         if self.whole:
             return np.asarray(

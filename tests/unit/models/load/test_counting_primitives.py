@@ -69,6 +69,14 @@ def test_the_primitives_of_a_small_file_are_those_that_a_person_counts(tmp_path:
     assert (vector.per, vector.benchmark, vector.user_time) == ("request", "web/saturation", Value.exact(0.0))
 
 
+@pytest.mark.parametrize(("old", "new"), [("\n", "\r\n"), ("\n", " \n"), ("\nsessions ", "\n\tsessions\t")])
+def test_any_white_space_separates_the_words_of_a_file(tmp_path: Path, old: str, new: str) -> None:
+    path = tmp_path / "spaced.sessions"
+    path.write_bytes(SMALL.replace(old, new).encode())
+    expected = vector_of(read_sessions(written(tmp_path, SMALL)), "few")
+    assert vector_of(read_sessions(path), "few") == expected
+
+
 def test_the_predicted_time_is_the_sum_of_the_costs_of_all_requests(tmp_path: Path) -> None:
     vector = vector_of(read_sessions(written(tmp_path, SMALL)), "few")
     points = tuple(

@@ -268,6 +268,7 @@ def test_every_name_is_known_here() -> None:
         {"distribution": "lognormal", "parameters": {"mu": 1.0}},
         {"distribution": "lognormal", "parameters": {"mu": 1.0, "sigma": -1.0}},
         {"distribution": "lognormal", "parameters": {"mu": math.nan, "sigma": 1.0}},
+        {"distribution": "lognormal", "parameters": {"mu": 710.0, "sigma": 1.0}},
         {"distribution": "weibull", "parameters": {"shape": 0.0, "scale": 1.0}},
         {"distribution": "empirical"},
         {"distribution": "empirical", "points": [[1.0, 0.5]]},
