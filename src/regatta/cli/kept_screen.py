@@ -61,7 +61,7 @@ class KeptScreen:
         # An archive is not writable. The screen is then computed each time.
         with suppress(OSError, RegattaError):
             if self._directory.parent.stat().st_uid == os.geteuid() and not self._directory.is_symlink():
-                # The marks are in both files: of two processes, one can write the screen and the other one the seal.
+                # The marks are in both files: one process can write the screen, and another one the seal.
                 write_json(self._directory / _FILE, {**vars(screen), "marks": self._marks})
                 seal(self._directory, (_FILE,), self._marks)
         return screen

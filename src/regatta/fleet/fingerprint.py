@@ -64,10 +64,13 @@ def write_fingerprint(experiment: Experiment, home: Path, path: Path) -> None:
 
 
 def _made_by_this_package(experiment: Experiment) -> bool:
-    """Return whether a command of `regatta` makes an input or a file. The hash of the runner lacks most of the package."""
-    commands = [i.command for benchmark in experiment.benchmarks for i in benchmark.inputs.values()]
-    commands += [file.command for benchmark in experiment.benchmarks for file in benchmark.files.values()]
-    return any(command[:1] == (PACKAGE,) for command in commands)
+    """Return whether a command of `regatta` makes an input or a file.
+
+    The hash of the runner does not cover it, because the runner is a part of the package.
+    """
+    return any(
+        command[:1] == (PACKAGE,) for benchmark in experiment.benchmarks for command in benchmark.making
+    )
 
 
 def _images(experiment: Experiment) -> list[tuple[str, str]]:

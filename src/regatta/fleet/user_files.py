@@ -44,10 +44,14 @@ def find_user_files(experiment: Experiment, home: Path) -> dict[str, dict[str, F
             where = f"file {name} of {benchmark.label}"
             with _readable(where, wanted):
                 path = _first(wanted, folders)
+                fix = f"download it again: {wanted.origin}"
                 if path is None and wanted.command:
+                    fix = "correct the generator, or change `sha256`"
                     base, seed, key = Path(wanted.name).name, experiment.seed, f"files.{name}.command"
                     path = Path(generate(base, wanted.command, benchmark, home, seed, where, key).path)
-                found.setdefault(benchmark.label, {}).update(_identified(where, name, wanted, path, folders))
+                found.setdefault(benchmark.label, {}).update(
+                    _identified(where, name, wanted, path, folders, fix)
+                )
     return found
 
 
@@ -100,7 +104,7 @@ def _first(wanted: UserFile, folders: Sequence[Path]) -> Path | None:
 
 
 def _identified(
-    where: str, name: str, wanted: UserFile, found: Path | None, folders: Sequence[Path]
+    where: str, name: str, wanted: UserFile, found: Path | None, folders: Sequence[Path], other: str
 ) -> Iterator[tuple[str, File]]:
     if found is None:
         fix = f"copy it to {folders[0] / wanted.name}, or add its folder to REGATTA_FILES; source: {wanted.origin}"
@@ -113,9 +117,7 @@ def _identified(
         )  # fmt: skip
     digest = sha256_of(found)
     if wanted.sha256 and digest != wanted.sha256:
-        own = "correct the generator, or change `sha256`" if wanted.command else ""
-        fix = own or f"download it again: {wanted.origin}"
-        raise HostError(where, f"SHA-256 {wanted.sha256}", f"{digest} ({found})", fix)
+        raise HostError(where, f"SHA-256 {wanted.sha256}", f"{digest} ({found})", other)
     yield name, File(str(found), digest)
     for part in wanted.beside:
         yield f"{name}/{part}", File(str(found.parent / part), sha256_of(found.parent / part))

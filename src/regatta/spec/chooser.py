@@ -180,8 +180,6 @@ def _identity(benchmark: Benchmark) -> tuple[object, ...]:
 
 def _used(benchmark: Benchmark) -> set[str]:
     """Return the names in a benchmark's templates."""
-    commands = [benchmark.command, *benchmark.commands.values()]
-    commands += [source.command for source in benchmark.inputs.values()]
-    commands += [file.command for file in benchmark.files.values()]
+    commands = (benchmark.command, *benchmark.commands.values(), *benchmark.making)
     templates = [*(word for command in commands for word in command), *benchmark.beside]
     return {name for template in templates for name in placeholders(template)}

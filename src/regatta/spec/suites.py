@@ -293,7 +293,10 @@ class _Templates:
         self.of_roles = []
 
     def reference(self, name: str, where: str, making: bool) -> None:
-        """Check that a name is `{build.output}`, `{input.name}`, `{file.name}` or `{program.name}`; none makes a file."""
+        """Check that a name is `{build.output}`, `{input.name}`, `{file.name}` or `{program.name}`.
+
+        A command that makes a file has none of them.
+        """
         model = self.suite.model
         first, _, second = name.partition(".")
         if first == "input" and not making and second in model.inputs:

@@ -114,7 +114,10 @@ def ask_hosts_again(folder: Folder) -> None:
 
 
 def withdraw_unprepared(folder: Folder) -> None:
-    """Request a new preparation if the last one failed or was killed: its plan is that of an earlier spec, or is missing."""
+    """Request a new preparation if the last one failed or was killed.
+
+    The plan is then that of an earlier spec, or is missing.
+    """
     if not (folder.receipts / PLANNED).exists() or not folder.experiment.exists():
         ask_hosts_again(folder)
 

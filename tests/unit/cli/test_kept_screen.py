@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -176,6 +177,23 @@ def test_a_record_that_comes_during_an_analysis_is_in_the_next_screen(folder: Fo
     answer = answer_experiment(folder.path)
     _add_a_record(folder)
     before.keep(answer)
+    assert _kept(folder) is None
+
+
+def test_no_screen_is_shown_under_the_seal_of_another_one(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older, answer = KeptScreen(folder, WIDTH, False), answer_experiment(folder.path)
+    _add_a_record(folder)
+    real = kept_screen.seal
+
+    def killed_before_its_seal(*arguments: Any) -> None:
+        monkeypatch.setattr(kept_screen, "seal", lambda *_: None)
+        older.keep(answer)
+        real(*arguments)
+
+    monkeypatch.setattr(kept_screen, "seal", killed_before_its_seal)
+    _keep(folder)
     assert _kept(folder) is None
 
 

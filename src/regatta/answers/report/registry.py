@@ -1,7 +1,7 @@
 """List all topics, one per line.
 
-To add a topic, create a folder whose `topic.py` defines one `Topic`, and list it here. To remove one, delete both; the type
-checker finds other uses (points in InfluxDB, `regatta reference`).
+To add a topic, create a folder whose `topic.py` defines one `Topic`, and list it here. To remove one, delete
+both; the type checker finds other uses (points in InfluxDB, `regatta reference`).
 """
 
 from __future__ import annotations

@@ -192,8 +192,8 @@ class RoleMeasurer(Measurer, Protocol):
         ...
 
 
-#: Creates the measurer of cells with roles, from header, due cells, paths, segment, signals, and a function that is
-#: called with the holder of a lock that a host waits for (None: the wait is over).
+#: Creates the measurer of cells with roles, from header, due cells, paths, segment, signals, and a function
+#: that is called with the holder of a lock that a host waits for (None: the wait is over).
 MakeRoleMeasurer = Callable[
     [Mapping[str, Any], list[PlanCell], Paths, int, StopSignals, Callable[..., None]],
     RoleMeasurer,

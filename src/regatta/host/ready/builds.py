@@ -81,7 +81,9 @@ def generate_input(source: Input, benchmark: Benchmark, home: Path, seed: int) -
         HostError: the program fails, writes no file, or writes a file that differs from the one in the suite.
     """
     where = f"input {source.name} of {benchmark.label}"
-    made = generate(source.name, source.command, benchmark, home, seed, where, "inputs")
+    made = generate(
+        source.name, source.command, benchmark, home, seed, where, f"inputs.{source.name}.command"
+    )
     expected = benchmark.expect.inputs.get(source.name, made.sha256)
     if made.sha256 != expected:
         fix = "correct the generator, or change `expect.inputs` of the size"

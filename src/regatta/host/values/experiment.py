@@ -301,6 +301,12 @@ class Benchmark:
         """Return `suite/name:size` and the chosen parameters by name (`suite/name:size parallel=2`); unique per experiment."""
         return benchmark_label(self.suite, self.name, self.size, self.chosen)
 
+    @property
+    def making(self) -> tuple[tuple[str, ...], ...]:
+        """Return the commands that make its inputs and files; empty for files that have none."""
+        inputs = (source.command for source in self.inputs.values())
+        return (*inputs, *(file.command for file in self.files.values()))
+
     def command_on(self, runtime: Runtime) -> tuple[str, ...]:
         """Return the command for a runtime; empty without a command for its language."""
         return self.commands.get(runtime.language, ()) if self.commands else self.command

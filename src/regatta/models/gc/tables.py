@@ -214,7 +214,8 @@ def answer_of(one: Comparison) -> str:
     if not rows:
         return f"{where}: no collections"
     parts = "; ".join(
-        f"{row.predicted_count:.3g} {_NAMES[row.kind]}, {_ms(row.predicted.point)} ms {ends_or_absent(row.predicted, _ms)}"
+        f"{row.predicted_count:.3g} {_NAMES[row.kind]}, "
+        f"{_ms(row.predicted.point)} ms {ends_or_absent(row.predicted, _ms)}"
         for row in rows
     )
     return f"{where}, per {one.per}: {parts}"

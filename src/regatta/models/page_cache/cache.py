@@ -166,7 +166,7 @@ def simulate(
 
 
 class PageCache:
-    """A page cache. `run` can be called again: the cache stays warm, and `counts` continues unless it is replaced.
+    """A page cache. At another `run`, the cache is still warm, and `counts` continues unless it is replaced.
 
     Simplified: one file system; metadata (inodes, directories, journal) takes no room; the inode of a file
     stays in memory once it was met; a mapped range is read once, whole, when it is mapped; advice by

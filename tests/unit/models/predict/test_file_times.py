@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from helpers.synthetic_journal import native, record, write_experiment
+from regatta.figures.text import ABSENT
 from regatta.host.errors import SpecError
 from regatta.models.cli.predict_files import predict_files
 from regatta.models.page_cache.cache import CacheCounts
@@ -23,6 +25,7 @@ from regatta.models.predict.file_tables import (
     times_table,
 )
 from regatta.models.predict.file_times import FileForecast, Order, counts_vector, forecast_files
+from regatta.models.predict.tables import MEASURED_CI
 from regatta.models.vectors.primitives import PrimitiveRule, PrimitiveTable
 from regatta.models.vectors.values import Value
 
@@ -196,6 +199,16 @@ def test_tables_figures_and_json_have_every_time(tmp_path: Path) -> None:
     assert [len(trace["x"]) for trace in figure.traces] == [3, 3]
     document = json.loads(json.dumps(as_document(found), allow_nan=False))
     assert [one["error"] is None for one in document["times"]] == [True, False, False]
+
+
+def test_an_undefined_interval_is_not_shown_as_an_exact_number(tmp_path: Path) -> None:
+    found = predicted(tmp_path, half_ns=BASE_NS, tmpfs_ns=BASE_NS)
+    shown = []
+    for low in (BASE_NS, math.nan):
+        one = replace(found.times[1], measured=replace(found.times[1].measured, low=low, high=BASE_NS))
+        table = times_table(replace(found, times=(found.times[0], one)))
+        shown.append(table.rows[1][table.columns.index(MEASURED_CI)])
+    assert shown == ["", ABSENT]
 
 
 @pytest.mark.parametrize("given", ["files/twice", "files/twice=", "=trace"])

@@ -34,7 +34,7 @@ abstract class Group implements Benchmark {
     private static final int TRIALS = 10;
     /** The JIT may compile two equal loops differently; a smaller difference yields only an upper bound. */
     private static final double LEAST_RATIO = 1.25;
-    /** On processors of 3 GHz, two compilations of a loop that only adds were seen to differ by 0.7 ns. */
+    /** On processors of 3 GHz, two compilations of a loop that only adds were seen to differ by half a nanosecond. */
     private static final double LEAST_NS = 1;
 
     /** Volatile: the JIT must not remove its writes. */
