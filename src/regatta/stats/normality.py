@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
+from pathlib import Path
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from regatta.stats.estimate import NAN, only_rounding
@@ -44,9 +50,28 @@ def shapiro_wilk(values: ArrayLike) -> Normality:
     largest = float(np.abs(x).max())
     if only_rounding(float(x[-1] - x[0]), largest):
         return Normality(n, NAN, NAN, "all values are equal")
-    # Imported here, because it takes half a second.
-    from scipy.stats import shapiro
-
     # The middle and the range do not affect W; without them, squares neither overflow nor lose digits.
-    found = shapiro((x - x[n // 2]) / (x[-1] - x[0]))
-    return Normality(n, float(found.statistic), float(found.pvalue))
+    return Normality(n, *_test()((x - x[n // 2]) / (x[-1] - x[0])))
+
+
+@cache
+def _test() -> Callable[[np.ndarray], tuple[float, float]]:
+    """Return the test of scipy: of sorted values with 0 in the middle, to W and p.
+
+    Its compiled part is loaded without `scipy.stats`, whose import takes a second: half of what an analysis takes. The part is
+    private to scipy; where it is missing, the public function is used.
+    """
+    place = [str(Path(scipy.__file__).parent / "stats")]
+    found = PathFinder.find_spec("_ansari_swilk_statistics", place)
+    if found is None or found.loader is None:
+        from scipy.stats import shapiro
+
+        return lambda x: tuple(map(float, shapiro(x)))
+    part = module_from_spec(found)
+    found.loader.exec_module(part)
+
+    def test(x: np.ndarray) -> tuple[float, float]:
+        w, p, _ = part.swilk(x, np.zeros(x.size // 2), 0)
+        return float(w), float(p)
+
+    return test

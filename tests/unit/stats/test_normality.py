@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from helpers.golden import Golden
 from regatta.stats.dispersion import Dispersion, dispersion
@@ -20,6 +21,13 @@ def test_the_example_of_the_authors() -> None:
     assert found.n == 11
     assert found.w == pytest.approx(0.79, abs=0.005)
     assert found.p == pytest.approx(0.0067, abs=0.0001)
+
+
+@pytest.mark.parametrize("n", [3, 4, 11, 12, 30, 999, 5000])
+def test_scipy_gives_the_same_by_its_public_function(n: int) -> None:
+    values = np.random.default_rng(n).gamma(2.0, size=n)
+    found, public = shapiro_wilk(values), stats.shapiro(values)
+    assert (found.w, found.p) == (pytest.approx(public.statistic, 1e-12), pytest.approx(public.pvalue, 1e-9))
 
 
 def test_it_does_not_depend_on_order_or_unit() -> None:
