@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-from helpers import durations, in_parallel, tiers
+from helpers import durations, in_parallel, proven, tiers
 from helpers import golden as golden_files
 from helpers.docker_engine import docker_engine
 from helpers.documents import _clone, fresh_clone
@@ -76,6 +76,7 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     """Keep what the command line asks for, in the order in which several processes get it."""
     tiers.select(config, items)
+    proven.skip_proven(config, items)
     if in_parallel.is_one_of_several():
         in_parallel.sort(items, durations.recorded())
 

@@ -13,7 +13,7 @@ from typing import Any
 from helpers.hosts.slurm_cluster import SlurmCluster
 from helpers.marked_processes import processes_with
 from helpers.role_plans import CLIENT, SERVER
-from helpers.runner_plans import wait_until
+from helpers.waiting import wait_until
 from regatta.host.journal.journal import Damage, read_journal
 
 HOME = Path(__file__).resolve().parents[2]

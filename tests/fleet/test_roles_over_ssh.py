@@ -15,7 +15,7 @@ import pytest
 
 from helpers.hosts.host_containers import TestHost
 from helpers.role_plans import CLIENT, SERVER
-from helpers.runner_plans import wait_until
+from helpers.waiting import wait_until
 from regatta.host.journal.journal import Damage, read_journal
 from regatta.store.folder import Folder
 

@@ -1,6 +1,6 @@
 """How long each file of tests took: durations.json, by which several processes share the files (in_parallel.py).
 
-./regatta test --full --record-durations      write it anew, in whole seconds, on a machine that does nothing else
+./regatta test --full --record      write it anew, in whole seconds, on a machine that does nothing else
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from helpers import proven
+
 TESTS = Path(__file__).parents[1]
 RECORDED = TESTS / "durations.json"
-_OPTION = "--record-durations"
+_OPTION = "--record"
 
 
 def add_option(parser: pytest.Parser) -> None:
     """Add the option that records."""
-    parser.addoption(
-        _OPTION, action="store_true", help="write how long each file of tests took; needs --full"
-    )
+    what = "run all tests, and write how long each file took and what was proven; needs --full"
+    parser.addoption(_OPTION, action="store_true", help=what)
 
 
 def record(config: pytest.Config) -> None:
@@ -30,6 +31,7 @@ def record(config: pytest.Config) -> None:
     if not config.getoption("full") or any("::" in argument for argument in config.args):
         raise pytest.UsageError(f"{_OPTION}: expected --full and no named tests")
     config.pluginmanager.register(Durations(RECORDED))
+    config.pluginmanager.register(proven.Outcomes())
 
 
 def recorded(path: Path = RECORDED) -> dict[Path, int]:

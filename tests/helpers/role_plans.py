@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from helpers.marked_processes import processes_with
-from helpers.runner_plans import HOST, NO_LIMITS, PATIENCE_S, Runner, cell, write_plan
+from helpers.runner_plans import HOST, NO_LIMITS, Runner, cell, write_plan
+from helpers.waiting import PATIENCE_S
 from regatta.host.values.experiment import Cores
 
 #: names in the order of their locks

@@ -10,13 +10,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from helpers.synthetic_journal import planned_cell
+from helpers.waiting import PATIENCE_S
 from regatta.fleet.plans import write_runner
 from regatta.host.journal.journal import Damage, read_journal
 from regatta.host.measure.scratch import results_of
@@ -27,20 +27,6 @@ from regatta.store.folder import Folder
 HOST = "alpha"
 NO_LIMITS = dict.fromkeys(vars(PerturbationLimits()))
 NO_RLIMITS = vars(Rlimits())
-#: longest wait for what a machine does within a second, unless it lets processes wait
-PATIENCE_S = 300.0
-
-
-def wait_until(
-    true: Callable[[], Any], what: str, patience_s: float = PATIENCE_S, every_s: float = 0.002
-) -> Any:
-    """Wait for a condition and give its value; fails loudly when it never comes."""
-    deadline = time.monotonic() + patience_s
-    while not (value := true()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"waited {patience_s:g} s in vain for: {what}")
-        time.sleep(every_s)
-    return value
 
 
 def cell(name: str, argv: Sequence[str], **other: Any) -> dict[str, Any]:

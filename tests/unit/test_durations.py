@@ -38,6 +38,6 @@ def test_nothing_recorded_is_no_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("full", "args"), [(False, ["tests"]), (True, [f"tests/{HERE}::test"])])
 def test_a_part_is_not_recorded_as_the_whole(full: bool, args: list[str]) -> None:
-    config: Any = SimpleNamespace(args=args, getoption={"--record-durations": True, "full": full}.get)
+    config: Any = SimpleNamespace(args=args, getoption={"--record": True, "full": full}.get)
     with pytest.raises(pytest.UsageError):
         durations.record(config)

@@ -1,4 +1,4 @@
-"""The commands of perf/run print rows: one of them for each change, all with `--long`.
+"""The commands of perf/run and the scripts of accuracy print rows: one of each for each change, all with `--long`.
 
 Whether their goals hold is not judged here: other tests share the machine.
 """
@@ -89,8 +89,15 @@ def test_a_folder_in_memory_is_refused_because_syncing_costs_nothing_there() -> 
 ACCURACY = sorted(path.name for path in (ROOT / "perf" / "accuracy").glob("*.py") if path.name != "frame.py")
 
 
-@pytest.mark.parametrize("script", ACCURACY)
-def test_a_script_of_accuracy_prints_a_row_per_case_and_is_listed(script: str) -> None:
+def test_the_scripts_of_accuracy_are_listed() -> None:
+    listed = (ROOT / "perf" / "README.md").read_text()
+    assert [script for script in ACCURACY if f"| `{script}` |" not in listed] == []
+
+
+@pytest.mark.parametrize(
+    "script", ["growth.py", *(pytest.param(s, marks=pytest.mark.long) for s in ACCURACY if s != "growth.py")]
+)
+def test_a_script_of_accuracy_prints_a_row_per_case(script: str) -> None:
     """Whether goals hold is not judged here: with few replications, some are missed by chance."""
     done = subprocess.run(
         [sys.executable, ROOT / "perf" / "accuracy" / script, "--quick", "--replications", "20"],
@@ -101,4 +108,3 @@ def test_a_script_of_accuracy_prints_a_row_per_case_and_is_listed(script: str) -
     assert done.returncode in (0, 1), done.stderr
     assert len(done.stdout.splitlines()) > 5
     assert "nan" not in done.stdout.lower()
-    assert f"| `{script}` |" in (ROOT / "perf" / "README.md").read_text()

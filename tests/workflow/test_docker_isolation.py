@@ -15,7 +15,8 @@ import pytest
 from helpers.contained import BASE, EngineDoor, base_image, contained, containers_of, is_told
 from helpers.counting import skip_without_counters
 from helpers.experiments.small_experiments import HOME, SmallExperiment
-from helpers.runner_plans import PATIENCE_S, Runner, cell, end, printed, wait_until, write_plan
+from helpers.runner_plans import Runner, cell, end, printed, write_plan
+from helpers.waiting import PATIENCE_S, wait_until
 from regatta.host.values.counters import INFO
 
 CPU = max(os.sched_getaffinity(0))

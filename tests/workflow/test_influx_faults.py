@@ -26,7 +26,7 @@ from helpers.influx_ingests import (
     write_big_experiment,
 )
 from helpers.influx_server import InfluxServer, need_influxd, running
-from helpers.runner_plans import PATIENCE_S, wait_until
+from helpers.waiting import PATIENCE_S, wait_until
 from regatta.host.journal.record import encode_record
 from regatta.influx.client import Client
 from regatta.influx.following import follow

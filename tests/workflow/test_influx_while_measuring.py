@@ -13,7 +13,7 @@ import pytest
 from helpers.experiments.small_experiments import HOST, SmallExperiment
 from helpers.faulty_proxy import faulty_proxy
 from helpers.influx_server import InfluxServer
-from helpers.runner_plans import PATIENCE_S, wait_until
+from helpers.waiting import PATIENCE_S, wait_until
 from regatta.host.measure.host_lock import HostLock
 from regatta.store.receipts import sent_receipt
 

@@ -13,7 +13,7 @@ import pytest
 
 from helpers.experiments.small_experiments import HOME, HOST, SmallExperiment
 from helpers.influx_server import WRITER, InfluxServer
-from helpers.runner_plans import PATIENCE_S, wait_until
+from helpers.waiting import PATIENCE_S, wait_until
 from regatta.store.events import append_event, events_path, read_events
 from regatta.store.folder import Folder, write_json
 from regatta.store.receipts import sending_hindrance, sent_receipt, unsent, withdraw_unsent

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from helpers.experiments.small_experiments import HOME, SmallExperiment
-from helpers.runner_plans import PATIENCE_S, end, is_gone, measured_processes, wait_until
+from helpers.runner_plans import end, is_gone, measured_processes
+from helpers.waiting import PATIENCE_S, wait_until
 
 #: kills of the runner of each segment, segments, and a campaign of them
 KILLS = 3

@@ -17,7 +17,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
 from helpers.experiments.small_experiments import HOME, HOST, SmallExperiment, read_terminal
-from helpers.runner_plans import PATIENCE_S
+from helpers.waiting import PATIENCE_S
 from regatta.host.journal.record_shape import STATUSES
 from regatta.store.events import Event, append_event, events_path, read_events
 from snakemake_logger_plugin_regatta import LogHandler

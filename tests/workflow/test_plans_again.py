@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from helpers.experiments.small_experiments import SmallExperiment
-from helpers.runner_plans import PATIENCE_S, wait_until
+from helpers.waiting import PATIENCE_S, wait_until
 from regatta.host.processes import process_start
 
 PROGRAM = "#!/bin/sh\nexit 0\n"

@@ -14,7 +14,8 @@ import pytest
 
 from helpers.experiments.small_experiments import SmallExperiment, read_terminal
 from helpers.in_process import PROGRAM
-from helpers.runner_plans import PATIENCE_S, measured_processes, wait_until
+from helpers.runner_plans import measured_processes
+from helpers.waiting import PATIENCE_S, wait_until
 from regatta.host.journal.runner_state import read_state
 from regatta.store.so_far import read_so_far
 

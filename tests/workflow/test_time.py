@@ -25,8 +25,9 @@ from helpers.experiments.experiment_parts import HOME
 from helpers.experiments.small_experiments import read_terminal
 from helpers.golden import Golden
 from helpers.in_process import PROGRAM
-from helpers.runner_plans import printed, wait_until
+from helpers.runner_plans import printed
 from helpers.time_command import environment, time
+from helpers.waiting import wait_until
 from regatta.cli.temporary_folder import temporary_folder
 from regatta.host.journal.decisions import read_decisions
 from regatta.host.journal.journal import Damage, read_journal

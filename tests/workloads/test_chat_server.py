@@ -13,7 +13,8 @@ import pytest
 
 from helpers.counting import skip_without_counters
 from helpers.marked_processes import processes_with
-from helpers.runner_plans import Runner, cell, wait_until
+from helpers.runner_plans import Runner, cell
+from helpers.waiting import wait_until
 from helpers.workloads import chat_runs, java_runs
 from helpers.workloads.chat_runs import PATIENCE_S, RELEASES, SUITE
 from regatta.host.units import UNITS

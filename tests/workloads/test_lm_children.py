@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from helpers.marked_processes import processes_with
-from helpers.runner_plans import wait_until as wait_until_or_fail
+from helpers.waiting import wait_until as wait_until_or_fail
 from helpers.workloads.lm_runs import PATIENCE_S, Interval, Run, intervals_of, run
 
 # ---- children in step ----

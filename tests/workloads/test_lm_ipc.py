@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from helpers.golden import Golden
-from helpers.runner_plans import wait_until
+from helpers.waiting import wait_until
 from helpers.workloads.lm_runs import PATIENCE_S, Run, assert_conforms, command_of, run, skip_a_refusal
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="NOT TESTED: strace is not on PATH")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from helpers.golden import Golden
-from helpers.runner_plans import wait_until
+from helpers.waiting import wait_until
 from helpers.workloads import roles
 from helpers.workloads.lm_runs import PATIENCE_S, SUITE, Run, assert_conforms, run
 from helpers.workloads.roles import Server

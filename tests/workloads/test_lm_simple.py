@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.runner_plans import wait_until
+from helpers.waiting import wait_until
 from helpers.workloads.lm_runs import PATIENCE_S, Run, command_of, in_a_group, run
 from regatta.host.measure.cgroup import TreeAccounting
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from helpers.golden import Golden
-from helpers.runner_plans import wait_until
+from helpers.waiting import wait_until
 from helpers.workloads import web_runs
 from helpers.workloads.lm_runs import PATIENCE_S
 from helpers.workloads.web_runs import (

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from helpers.golden import Golden
-from helpers.runner_plans import wait_until
+from helpers.waiting import wait_until
 from helpers.workloads import web_runs
 from helpers.workloads.lm_runs import PATIENCE_S, Run, run
 from helpers.workloads.web_runs import (

@@ -23,11 +23,12 @@ def zipapp_sources() -> list[Path]:
 def zipapp_bytes() -> bytes:
     """Return the zipapp; equal sources give equal bytes."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+    # Not compressed: every run makes it three times, and another version of zlib would give other bytes.
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo("__main__.py", _EPOCH), _MAIN)
         for source in zipapp_sources():
             name = f"regatta/{source.relative_to(_PACKAGE)}"
-            archive.writestr(zipfile.ZipInfo(name, _EPOCH), source.read_bytes(), zipfile.ZIP_DEFLATED)
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), source.read_bytes())
     return buffer.getvalue()
 
 

@@ -16,7 +16,8 @@ from typing import Any
 from helpers import in_process
 from helpers.experiments import jobs
 from helpers.in_process import PROGRAM
-from helpers.runner_plans import PATIENCE_S, measured_processes, wait_until
+from helpers.runner_plans import measured_processes
+from helpers.waiting import PATIENCE_S, wait_until
 from regatta.host.journal.journal import Damage, read_journal, segment_files
 from regatta.host.measure.pauses import _LONGEST_S as LONGEST_PAUSE_S
 from regatta.host.measure.scratch import results_of

@@ -17,7 +17,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from helpers.runner_plans import wait_until
+from helpers.waiting import wait_until
 from helpers.workloads.lm_runs import PATIENCE_S, Run, run
 
 ROOT = Path(__file__).resolve().parents[3]

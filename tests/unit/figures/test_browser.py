@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.runner_plans import wait_until
+from helpers.waiting import wait_until
 from regatta.figures import browser
 from regatta.figures.browser import Browser, find_browser
 from regatta.host.errors import HostError

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from helpers.influx_ingests import Said, ingest, write_big_experiment
-from helpers.runner_plans import wait_until
+from helpers.waiting import wait_until
 from regatta.influx.client import Unreachable
 from regatta.influx.live import HELD_S, attempt, forget_attempts
 from regatta.store.folder import Folder

@@ -12,7 +12,7 @@ import pytest
 
 from helpers.influx_ingests import CELLS, write_big_experiment
 from helpers.influx_server import InfluxServer
-from helpers.runner_plans import wait_until
+from helpers.waiting import wait_until
 from regatta.host.errors import StoreError
 from regatta.host.journal.record_shape import STATUSES
 from regatta.host.processes import process_start

@@ -16,7 +16,8 @@ import pytest
 from helpers.faulty_proxy import faulty_proxy
 from helpers.influx_ingests import database_values, journal_values, write_big_experiment
 from helpers.influx_server import InfluxServer
-from helpers.runner_plans import HOST, sh, wait_until, write_plan
+from helpers.runner_plans import HOST, sh, write_plan
+from helpers.waiting import wait_until
 from regatta.cli.companion import Task, work_in_pauses
 from regatta.cli.segment import _measure_elsewhere
 from regatta.host.processes import process_start

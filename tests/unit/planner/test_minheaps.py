@@ -104,6 +104,16 @@ def test_an_attempt_may_take_five_times_the_quickest_but_not_less_than_ten_secon
     assert attempts.timeout_s("serial") == 10.0
 
 
+def test_a_collector_that_has_not_completed_is_timed_by_the_others(
+    experiment: Experiment, tmp_path: Path
+) -> None:
+    attempts = attempts_of(tmp_path, replace(experiment, timeout_s=300.0), host())
+    tried(attempts, 64, "ok", 4.0)
+    attempts.remembered("serial", 64, 0)
+    assert attempts.timeout_s("g1") == 60.0
+    assert attempts_of(tmp_path, replace(experiment, timeout_s=30.0), host()).timeout_s("g1") == 30.0
+
+
 def test_a_runtime_that_refuses_every_collector_needs_no_minheap(
     experiment: Experiment, tmp_path: Path
 ) -> None:

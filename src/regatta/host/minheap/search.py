@@ -90,6 +90,8 @@ def _least(attempt: Asks, collector: str, known: int, largest_mib: int) -> int:
 HEAP = "\0"
 #: a heap is too small if the program takes more than this multiple of its time in a large heap
 SLOW_FACTOR = 5
+#: until a collector has completed once, its time is at most this multiple of the other collectors' times
+OTHER_COLLECTOR_FACTOR = 3
 LEAST_TIMEOUT_S = 10.0
 
 
@@ -184,11 +186,17 @@ class Attempts:
         return record
 
     def timeout_s(self, collector: str) -> float:
-        """Return the time limit: `SLOW_FACTOR` times the fastest completed attempt of the collector, if there is one."""
+        """Return the time limit: `SLOW_FACTOR` times the fastest completed attempt of the collector.
+
+        Without one, the slowest other collector counts: in a heap that is enough for another collector, this one may collect
+        without end. Without any, it is the limit of the search.
+        """
         quickest_s = self._quickest_s.get(collector)
         allowed_s = self.search.timeout_s
         if quickest_s is None:
-            return allowed_s
+            if not self._quickest_s:
+                return allowed_s
+            quickest_s = OTHER_COLLECTOR_FACTOR * max(self._quickest_s.values())
         return min(allowed_s, max(LEAST_TIMEOUT_S, SLOW_FACTOR * quickest_s))
 
     def known(self) -> int:

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from helpers.detached_beds import SLOW, Bed, changed, planned
-from helpers.runner_plans import HOST, cell, sh, wait_until, write_plan
+from helpers.runner_plans import HOST, cell, sh, write_plan
+from helpers.waiting import wait_until
 from regatta.fleet.remote.base import Unreachable
 from regatta.fleet.remote.here import Here
 from regatta.host.errors import HostError

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from helpers.counting import skip_without_counters
-from helpers.runner_plans import Runner, cell, measured_processes, python, sh, wait_until, write_plan
+from helpers.runner_plans import Runner, cell, measured_processes, python, sh, write_plan
+from helpers.waiting import wait_until
 from regatta.host.counters import perf_events
 from regatta.host.counters.counting import Counters
 from regatta.host.counters.profile import KernelProfile

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from helpers.runner_plans import HOST, Runner, end, sh, wait_until, write_plan
+from helpers.runner_plans import HOST, Runner, end, sh, write_plan
 from helpers.synthetic_journal import cell
+from helpers.waiting import wait_until
 from regatta.host.errors import StoreError
 from regatta.host.journal.cells import CellsFile
 from regatta.host.journal.journal import (

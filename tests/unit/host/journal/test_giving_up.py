@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from helpers.runner_plans import HOST, Runner, end, python, sh, wait_until, write_plan
+from helpers.runner_plans import HOST, Runner, end, python, sh, write_plan
+from helpers.waiting import wait_until
 from regatta.fleet.journal_copy import Acceptance
 from regatta.host.journal.decisions import read_decisions
 from regatta.host.journal.record import encode_record

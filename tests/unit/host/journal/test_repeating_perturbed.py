@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from helpers.runner_plans import HOST, NO_LIMITS, Runner, end, sh, wait_until, write_plan
+from helpers.runner_plans import HOST, NO_LIMITS, Runner, end, sh, write_plan
 from helpers.synthetic_journal import cell, record
+from helpers.waiting import wait_until
 from regatta.answers.spine.verification import verify_experiment
 from regatta.host.journal.attempts import History
 from regatta.host.journal.round_values import read_rounds

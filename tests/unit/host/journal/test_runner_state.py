@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers.runner_plans import is_gone, wait_until
+from helpers.runner_plans import is_gone
+from helpers.waiting import wait_until
 from regatta.host.journal.runner_state import StateFile, read_state
 from regatta.host.processes import end_orphans, process_start
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers.runner_plans import groups_of, wait_until
+from helpers.runner_plans import groups_of
+from helpers.waiting import wait_until
 from regatta.host.measure import cgroup
 from regatta.host.measure.cgroup import TreeAccounting, end_stale_groups, open_accounting
 

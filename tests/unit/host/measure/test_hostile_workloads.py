@@ -25,9 +25,9 @@ from helpers.runner_plans import (
     printed,
     python,
     sh,
-    wait_until,
     write_plan,
 )
+from helpers.waiting import wait_until
 
 pytestmark = pytest.mark.full  # each test starts runners, and waits for what they kill
 

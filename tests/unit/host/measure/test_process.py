@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 
-from helpers.runner_plans import is_gone, wait_until
+from helpers.runner_plans import is_gone
+from helpers.waiting import wait_until
 from regatta.host.measure import process
 from regatta.host.measure.capture import Capture
 from regatta.host.measure.process import (

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from helpers.runner_plans import PATIENCE_S, cell
+from helpers.runner_plans import cell
+from helpers.waiting import PATIENCE_S
 from regatta.host.adapters.result import Reported
 from regatta.host.measure.capture import Capture
 from regatta.host.measure.process import Outcome

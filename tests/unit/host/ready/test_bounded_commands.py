@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers.runner_plans import is_gone, wait_until
+from helpers.runner_plans import is_gone
+from helpers.waiting import wait_until
 from regatta.host.errors import HostError
 from regatta.host.ready.commands import KEPT_BYTES, run_command
 

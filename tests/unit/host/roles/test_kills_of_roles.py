@@ -12,7 +12,8 @@ from collections import Counter
 import pytest
 
 from helpers.role_plans import Conductor, client, server, with_roles
-from helpers.runner_plans import PATIENCE_S, Runner, wait_until
+from helpers.runner_plans import Runner
+from helpers.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.full
 

@@ -15,7 +15,8 @@ import pytest
 from helpers.influx_server import free_port
 from helpers.own_network import own_network
 from helpers.role_plans import Conductor, client, python_role, server, with_roles
-from helpers.runner_plans import PATIENCE_S, Runner, is_gone, printed, wait_until
+from helpers.runner_plans import Runner, is_gone, printed
+from helpers.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.full  # each test starts runners and agents
 

@@ -6,7 +6,8 @@ import os
 import subprocess
 import sys
 
-from helpers.runner_plans import is_gone, wait_until
+from helpers.runner_plans import is_gone
+from helpers.waiting import wait_until
 
 COMMAND = """
 import multiprocessing, os, sys

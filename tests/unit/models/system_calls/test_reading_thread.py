@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from helpers.runner_plans import PATIENCE_S
+from helpers.waiting import PATIENCE_S
 from regatta.host.errors import HostError
 from regatta.models.system_calls.reading_thread import Reading
 
