@@ -26,31 +26,21 @@ import pytest
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
 PROVEN = TESTS / "proven.json"
-#: tests of workloads that start `regatta`, or import what loads modules by name: they depend on all of it
+#: files of tests that start `regatta`, or import what loads modules by name: they depend on all of it
 DEPENDENT = (
-    "test_java_heap_profiler", "test_java_matrix", "test_java_profiler", "test_web_proxy", "test_web_saturation",
-    "test_web_sessions",
+    "java_matrix", "jmh", "owned_suites", "trace_commands", "tracing", "tracing_servers", "web", "web_proxy",
+    "web_saturation", "web_sessions",
 )  # fmt: skip
-#: the others: they start programs themselves, and depend on what they import and on what all of them share
+#: the others start programs themselves, and depend on what they import and on what all of them share
 FILES = sorted(
     path
-    for pattern in (
-        "chat_*",
-        "events_agent",
-        "java_*",
-        "lm*",
-        "own_network",
-        "program_probes",
-        "spec*",
-        "web_*",
-    )
-    for path in (TESTS / "workloads").glob(f"test_{pattern}.py")
-    if path.stem not in DEPENDENT
+    for path in (TESTS / "workloads").glob("test_*.py")
+    if path.stem.removeprefix("test_") not in DEPENDENT
 )
-#: what all of them share besides imported modules: programs, their suites and JVMs, fixtures, and files that tests read
+#: what all of them share besides imported modules: programs, what configures them, fixtures, and files that tests read
 SHARED = (
-    "benchmarks", "configs/suites", "configs/runtimes.yml", "tests/helpers/workloads", "tests/helpers/own_network.py",
-    "tests/helpers/shared_locks.py", "tests/workloads",
+    "benchmarks", "configs/suites", "configs/primitives", "configs/loads", "configs/modifiers.yml", "configs/runtimes.yml",
+    "tests/helpers/workloads", "tests/helpers/own_network.py", "tests/helpers/shared_locks.py", "tests/workloads",
 )  # fmt: skip
 #: what programs are made and run with
 TOOLS = (

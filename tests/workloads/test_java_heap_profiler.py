@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
 import re
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -288,43 +285,3 @@ def test_the_address_sanitizer_finds_nothing(
         run, profile = sanitized.run(mode, count, option, program=jvm(name), **checked)
         check_sanitized(run)
         assert len(profile.checkpoints) > 5
-
-
-# ---- the command ----
-
-
-def test_the_command_writes_a_vector(profiled: Profiled, tmp_path: Path) -> None:
-    command = profiled.programs.command("vm/db", "command", size=1, iterations=3, data_seed=1)
-    java = jvm("21")
-    options = (
-        "--every",
-        "1m",
-        "--runs",
-        "2",
-        "--overhead",
-        "1",
-        "-o",
-        "db.json",
-        "--name",
-        "db",
-        "--",
-        java,
-        *command,
-    )
-    done = subprocess.run(
-        [sys.executable, "-m", "regatta", "trace", "heap", *options],
-        cwd=tmp_path, env={**os.environ, "REGATTA_HOME": str(ROOT)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    vector = json.loads((tmp_path / "db.json").read_text(encoding="utf-8"))
-    head = {key: vector[key] for key in ("heap_vector", "name", "per", "warmup", "level")}
-    assert head == {"heap_vector": 2, "name": "db", "per": "iteration", "warmup": 1, "level": 0.95}
-    rates = vector["rates"]
-    assert rates["bytes"]["value"] > 16 * rates["objects"]["value"] > 0
-    assert rates["objects"]["n"] == 2
-    profile = tmp_path / "profile.json"
-    assert len(vector["profiles"]) == 2
-    for each in vector["profiles"]:
-        profile.write_text(json.dumps(each), encoding="utf-8")
-        assert read_heap_profile(profile).sampling_interval == 8192
-    assert "relative" in done.stdout

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
@@ -20,14 +18,12 @@ from helpers.workloads.java_runs import (
     JVMS,
     MODES,
     QUICK,
-    ROOT,
     Programs,
     Run,
     expected_digest,
     jvm,
 )
 from regatta.models.system_calls.java import profiler_jar
-from regatta.models.vectors.files import read_vector
 
 HERE = Path(__file__).parent
 
@@ -303,64 +299,6 @@ def test_without_a_file_nothing_runs(profiled: Profiled) -> None:
     assert (run.code, run.stdout) == (2, "")
     assert "expected -javaagent:regatta-profiler.jar=FILE" in run.stderr
     assert "got no FILE" in run.stderr
-
-
-# ---- vectors ----
-
-
-def trace_java(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "regatta", "trace", "java", *arguments]
-    environment = {**os.environ, "REGATTA_HOME": str(ROOT)}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-
-
-def test_a_vector_has_the_calls_of_the_source(profiled: Profiled, tmp_path: Path) -> None:
-    java = ("java", "-cp", str(profiled.classes), "Profiled", "calls")
-    done = trace_java(tmp_path, "--overhead", "1", "--per", "run", "-o", "calls.yml", "--", *java)
-    assert done.returncode == 0, done.stderr
-    vector = read_vector(tmp_path / "calls.yml")
-    counts = {count.primitive: (count.count.value, count.arguments) for count in vector.counts}
-    assert counts["builder_append_char"] == (7, {})
-    assert counts["builder_append_string"] == (7, {"chars": 3})
-    assert counts["array_list_add"] == (1000 + 3 + 2, {})
-    assert counts["array_copy"] == (1, {"bytes": 10})
-    assert counts["hash_map_put"] == (100, {"chars": 0})
-    assert (vector.name, vector.per) == ("java", "run")
-    assert "java.util.LinkedList.add 1" in vector.provenance["unknown"]
-    assert "one pair of runs" in vector.provenance["overhead"]
-
-
-def test_the_unit_of_a_program_with_the_harness_is_an_iteration(profiled: Profiled, tmp_path: Path) -> None:
-    command = profiled.programs.command("vm/jess", "command", size=1, iterations=3, data_seed=1)
-    done = trace_java(
-        tmp_path, "--overhead", "1", "--warmup", "2", "--configuration", "temurin-21 g1 c1-only", "-o", "jess.yml",
-        "--", jvm("21"), "-XX:+UseG1GC", QUICK, *command,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    vector = read_vector(tmp_path / "jess.yml")
-    assert (vector.per, vector.provenance["units"]) == ("iteration", "1")
-    assert vector.provenance["configuration"] == "temurin-21 g1 c1-only"
-    assert vector.provenance["jvm"].startswith("OpenJDK 64-Bit Server VM 21.0.8")
-    assert vector.provenance["jvm_flags"].startswith(f"-XX:+UseG1GC {QUICK}")
-    assert vector.user_time is not None
-    assert vector.user_time.value > 0
-
-
-def test_a_jvm_that_is_not_that_of_the_configuration_is_refused(profiled: Profiled, tmp_path: Path) -> None:
-    java = (jvm("17"), "-XX:+UseG1GC", "-cp", str(profiled.classes), "Profiled", "calls")
-    done = trace_java(
-        tmp_path, "--overhead", "0", "--configuration", "temurin-21 g1", "-o", "calls.yml", "--", *java
-    )
-    assert done.returncode != 0
-    assert "JVM of release 21.0.8" in done.stderr
-    assert not (tmp_path / "calls.yml").exists()
-
-
-def test_a_command_that_starts_no_jvm_is_refused(tmp_path: Path) -> None:
-    done = trace_java(tmp_path, "--overhead", "0", "-o", "echo.yml", "--", "echo", "no JVM")
-    assert done.returncode != 0
-    assert "profile: expected a file" in done.stderr
-    assert not (tmp_path / "echo.yml").exists()
 
 
 # ---- real programs ----
