@@ -28,7 +28,7 @@ ROOT = TESTS.parent
 PROVEN = TESTS / "proven.json"
 #: files of tests that start `regatta`, or import what loads modules by name: they depend on all of it
 DEPENDENT = (
-    "java_matrix", "jmh", "owned_suites", "trace_commands", "tracing", "tracing_servers", "web", "web_proxy",
+    "events_agent", "java_matrix", "jmh", "owned_suites", "trace_commands", "tracing", "tracing_servers", "web", "web_proxy",
     "web_saturation", "web_sessions",
 )  # fmt: skip
 #: the others start programs themselves, and depend on what they import and on what all of them share
@@ -51,7 +51,7 @@ TOOLS = (
     ["ldd", "--version"],
 )
 #: where modules are looked for
-_ROOTS = (ROOT / "src", TESTS)
+_ROOTS = (ROOT / "src", TESTS, TESTS / "workloads")
 REASON = "AS PROVEN: nothing that this file depends on has changed since it passed; name it to run it"
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_java_profiler import trace_java
+from test_trace_commands import trace
 
 from helpers.shared_locks import made_once
 from helpers.workloads.java_runs import COMPILED, JVMS, MODES, Programs, Run, expected_digest, jvm
@@ -265,7 +265,7 @@ def test_with_a_debugger_a_program_with_iterations_has_no_events_and_says_why(
     profiler_jar()
     # The debugger comes before the agents of the command line.
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", DEBUGGER)
-    done = trace_java(tmp_path, "--overhead", "0", "-o", "jess.yml", "--", java, *command)
+    done = trace(tmp_path, "java", "--overhead", "0", "-o", "jess.yml", "--", java, *command)
     if done.returncode != 0 and "jdwp" in done.stderr:
         pytest.skip("NOT TESTED: this JVM has no debugger, or may not listen")
     assert done.returncode == 0, done.stderr
@@ -340,8 +340,8 @@ def test_the_address_sanitizer_finds_nothing(
 
 def test_a_vector_has_events_and_the_share_of_system_classes(counted: Counted, tmp_path: Path) -> None:
     command = counted.programs.command("vm/jess", "command", size=3, iterations=6, data_seed=1)
-    done = trace_java(
-        tmp_path, "--overhead", "0", "--warmup", "1", "-o", "jess.yml", "--", jvm("25"), *command
+    done = trace(
+        tmp_path, "java", "--overhead", "0", "--warmup", "1", "-o", "jess.yml", "--", jvm("25"), *command
     )
     assert done.returncode == 0, done.stderr
     steady = read_vector(tmp_path / "jess.yml")
@@ -366,7 +366,7 @@ def test_a_vector_has_events_and_the_share_of_system_classes(counted: Counted, t
 def test_the_vector_of_a_startup_has_the_classes_and_the_bytecode(counted: Counted, tmp_path: Path) -> None:
     command = counted.programs.command("vm/jess", "command", size=3, iterations=3, data_seed=1)
     options = ("--startup", "--overhead", "1", "--warmup", "1")
-    done = trace_java(tmp_path, *options, "-o", "start.yml", "--", jvm("21"), *command)
+    done = trace(tmp_path, "java", *options, "-o", "start.yml", "--", jvm("21"), *command)
     assert done.returncode == 0, done.stderr
     start = read_vector(tmp_path / "start.yml")
     assert isinstance(start, ApplicationVector)
@@ -382,7 +382,7 @@ def test_the_vector_of_a_startup_has_the_classes_and_the_bytecode(counted: Count
 def test_a_jvm_without_the_flight_recorder_has_events_and_no_share(counted: Counted, tmp_path: Path) -> None:
     java = jvm("zero").split()
     command = ("-cp", str(counted.classes), "Events", "exceptions", "30")
-    done = trace_java(tmp_path, "--overhead", "0", "--per", "run", "-o", "v.yml", "--", *java, *command)
+    done = trace(tmp_path, "java", "--overhead", "0", "--per", "run", "-o", "v.yml", "--", *java, *command)
     assert done.returncode == 0, done.stderr
     provenance = read_vector(tmp_path / "v.yml").provenance
     assert "exceptions 30, " in provenance["events"]
