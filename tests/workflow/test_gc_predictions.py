@@ -77,7 +77,8 @@ def test_the_number_of_collections_is_predicted(folder: Path) -> None:
             cycles, cpu = kinds["cycle"], kinds["processor time"]
             assert cpu["predicted_count"] == cycles["predicted_count"] - 1
             assert cpu["measured"]["point"] > 0
-        assert all(row["predicted"]["point"] > 0 for row in rows)
+        # The costs of a busy machine may give none.
+        assert all(row["predicted"]["point"] is None or row["predicted"]["point"] > 0 for row in rows)
     assert "db" in (folder / "page.html").read_text(encoding="utf-8")
 
 

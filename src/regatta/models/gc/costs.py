@@ -50,13 +50,14 @@ class Costs:
         """Return the time of collections.
 
         Returns:
-            Shape (invocations, collections), ns.
+            Shape (invocations, collections), ns. NaN where the costs give no time above 0: an application with fewer classes or
+            less machine code than suite gc has less of these, and their costs can be too large.
         """
         if not works:
             return np.zeros((self.per.shape[0], 0))
         counts = np.stack([features(work, self.knots) for work in works])
-        found: Floats = np.maximum(self.per @ counts.T, 0.0)
-        return found
+        found: Floats = self.per @ counts.T
+        return np.where(found > 0.0, found, np.nan)
 
     def named(self) -> Mapping[str, Floats]:
         """Return name of the feature -> its cost in each invocation, without those that cost nothing."""

@@ -143,7 +143,12 @@ def _of_run(
             totals[kind] = _per_iteration([each.ns for each in own], len(counted), rows)
     if CPU in costs:
         totals[CPU] = _per_iteration(costs[CPU].of(unforced).T, len(counted), rows)
-    notes = [f"no costs of {kind} collections" for kind in kinds if kind not in costs]
+    notes = [
+        f"no time of {kind} collections: "
+        + ("their costs give none above 0; measure more rounds of suite gc" if kind in costs else "no costs")
+        for kind in kinds
+        if any(each.found.kind == kind and np.isnan(each.ns).any() for each in collections)
+    ]
     return _OfRun(len(counted), collections, totals, notes)
 
 

@@ -17,7 +17,7 @@ from regatta.models.gc.heap_policy import Policy
 from regatta.models.gc.measured import Vm
 from regatta.models.gc.prediction import ALL
 from regatta.models.gc.work import CPU
-from regatta.stats.estimate import Floats
+from regatta.stats.estimate import Floats, Interval
 
 _MS = 1e6
 _MIB = 2.0**20
@@ -183,15 +183,16 @@ def _residual_figure(costs: Costs) -> Figure:
 
 def _collections_figure(one: Comparison) -> Figure:
     def trace(look: Look, name: str, times_ns: Sequence[float]) -> Trace:
-        values = [ns / _MS for ns in times_ns]
+        places = [at for at, ns in enumerate(times_ns) if math.isfinite(ns)]
+        values = [times_ns[at] / _MS for at in places]
         return {
             "type": "scatter",
             "mode": "lines+markers",
-            "x": list(range(1, len(values) + 1)),
+            "x": [at + 1 for at in places],
             "y": values,
             "hovertext": [
-                hover(f"{name} {value:.3g} ms", f"{pair.kind}, iteration {pair.iteration}")
-                for pair, value in zip(one.pairs, values, strict=True)
+                hover(f"{name} {value:.3g} ms", f"{one.pairs[at].kind}, iteration {one.pairs[at].iteration}")
+                for at, value in zip(places, values, strict=True)
             ],
             "hoverinfo": "text",
             "line": {"color": look.colour, "width": 1},
@@ -213,12 +214,15 @@ def answer_of(one: Comparison) -> str:
     rows = [row for row in one.rows if row.kind not in (ALL, CPU) and row.predicted_count > 0]
     if not rows:
         return f"{where}: no collections"
-    parts = "; ".join(
-        f"{row.predicted_count:.3g} {_NAMES[row.kind]}, "
-        f"{_ms(row.predicted.point)} ms {ends_or_absent(row.predicted, _ms)}"
-        for row in rows
-    )
+    parts = "; ".join(f"{row.predicted_count:.3g} {_NAMES[row.kind]}, {_time(row.predicted)}" for row in rows)
     return f"{where}, per {one.per}: {parts}"
+
+
+def _time(predicted: Interval) -> str:
+    if math.isnan(predicted.point):
+        return "of unknown time"
+    ends = "" if math.isnan(predicted.low) else f" {ends_or_absent(predicted, _ms)}"
+    return f"{_ms(predicted.point)} ms{ends}"
 
 
 def _ms(ns: float) -> str:

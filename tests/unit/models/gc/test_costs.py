@@ -1,5 +1,6 @@
 """Costs of collectors: exact ones are recovered, from numbers and from a log."""
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from regatta.host.errors import RegattaError
 from regatta.models.gc.collection_log import FULL, parse_collection_log
-from regatta.models.gc.costs import Observation, fit_costs
+from regatta.models.gc.costs import Costs, Observation, fit_costs
 from regatta.models.gc.heap_policy import policy_of
 from regatta.models.gc.work import Knots, Work, features, work_of_case
 
@@ -99,6 +100,14 @@ def test_a_smaller_object_than_the_smallest_size_counts_as_that() -> None:
 def test_one_heap_size_has_no_cost_of_its_mib() -> None:
     costs = fit_costs([[Observation(Work(MIB), 1e6, "a"), Observation(Work(MIB), 1e6, "b")]], "one")
     assert costs.of([Work(100 * MIB)]) == pytest.approx(np.full((1, 1), 1e6))
+
+
+def test_costs_that_give_no_time_above_0_give_none() -> None:
+    knots = Knots((16.0,))
+    per = np.array([[1e6 if name == "fixed" else 2e6 if name == "code" else 0.0 for name in knots.names]])
+    # Of an application with 1 MiB less machine code than the programs that the costs are from.
+    found = Costs(knots, per).of([Work(0, code_bytes=-MIB), Work(0, code_bytes=MIB)])
+    assert found == pytest.approx(np.array([[math.nan, 3e6]]), nan_ok=True)
 
 
 def test_no_observation_and_no_time_are_errors() -> None:

@@ -1,5 +1,6 @@
 """Predicted times of a program whose objects are known, with costs that are known, and their comparison with a made log."""
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -247,6 +248,19 @@ def test_the_answer_its_page_and_its_document_agree() -> None:
     document = as_document(found)  # type: ignore[arg-type]
     assert document["comparisons"][0]["rows"][0]["kind"] == FULL
     assert {each["kind"] for each in document["costs"]} == {FULL, YOUNG}
+
+
+def test_collections_of_unknown_time_are_counted_and_not_drawn() -> None:
+    runs = application("vm/made:s1", 256, [ran(4.0, 4.0)])
+    measured = MeasuredCollections(0.95, 1, {VM: {YOUNG: costs()}}, [runs])
+    found = forecast_of([made_vector()], measured, ForecastRequest())
+    (one,) = found.comparisons
+    assert "unknown" in answer_of(one)
+    figures = [
+        figure.traces for each in sections_of(found) for group in each.groups for figure in group.figures
+    ]
+    assert json.dumps(figures, allow_nan=False)
+    assert len(figures[0][0]["x"]) > len(figures[0][1]["x"]) == 0
 
 
 @pytest.mark.parametrize(
