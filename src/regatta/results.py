@@ -199,8 +199,10 @@ class Results:
 
 def _row(cell: CellAnswer) -> dict[str, Any]:
     return {
-        **cell_document(cell), "parameters": text_of(cell.parameters), "statuses": text_of(cell.statuses),
-    }  # fmt: skip
+        **cell_document(cell),
+        "parameters": text_of(cell.parameters),
+        "statuses": text_of(cell.statuses),
+    }
 
 
 def _comparison_row(comparison: Comparison) -> dict[str, Any]:

@@ -137,11 +137,12 @@ def _path(key: str, value: object) -> Path:
             [
                 Problem(
                     f"--config {key}" if key != "experiments" else "configs/config.yml: experiments",
-                    "a path", f"{type(value).__name__} {value!r}",
+                    "a path",
+                    f"{type(value).__name__} {value!r}",
                     f"write it so that YAML reads text, for example {key}=./2026_11_22",
                 )
             ]
-        )  # fmt: skip
+        )
     return _own_path(value)
 
 

@@ -288,9 +288,11 @@ def _check_hosts(options: _Options, known: list[str]) -> None:
     for host in options.hosts or ():
         if host not in known:
             raise StoreError(
-                str(options.folder.journal), f"the journal of a host {host!r}", "none",
+                str(options.folder.journal),
+                f"the journal of a host {host!r}",
+                "none",
                 f"choose one of {', '.join(known)}" if known else "measure first: `regatta run SPEC`",
-            )  # fmt: skip
+            )
 
 
 def _answer(folder: Folder, client: Client | None = None) -> Iterator[Point]:
@@ -379,14 +381,18 @@ def _judge(done: _Done) -> None:
         )
     if done.verified is not None and not done.verified.holds:
         raise VerificationError(
-            done.url, "the points of the journal", f"{done.verified.differing} series that differ",
+            done.url,
+            "the points of the journal",
+            f"{done.verified.differing} series that differ",
             "run `regatta ingest EXPERIMENT` to write missing points, or add --rebuild to write everything again",
-        )  # fmt: skip
+        )
     if done.verified is None and done.refused_before:
         raise VerificationError(
-            done.url, "all points accepted",
-            f"{done.refused_before} rejected in earlier calls: {done.refusal}", fix,
-        )  # fmt: skip
+            done.url,
+            "all points accepted",
+            f"{done.refused_before} rejected in earlier calls: {done.refusal}",
+            fix,
+        )
 
 
 def _warn(text: str) -> None:

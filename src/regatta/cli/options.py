@@ -195,10 +195,11 @@ def write_to_influx(write: Callable[[Client], int], what: str, command: str) -> 
         client.close()
     if refused := client.refusals.count:
         raise VerificationError(
-            settings.url, f"all {count} {what} accepted",
+            settings.url,
+            f"all {count} {what} accepted",
             f"{refused} rejected: {client.refusals.reason}; earlier ones are deleted",
             f"correct the reason, then run `{command}` again",
-        )  # fmt: skip
+        )
     click.echo(f"{what} written to {settings.url}: {count}", err=True)
 
 

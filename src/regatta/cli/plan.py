@@ -230,12 +230,13 @@ def series_of(ready: Ready, cells: Sequence[Cell]) -> dict[str, Any]:
         raise SpecError(
             [
                 Problem(
-                    settings.where("series_limit"), f"at most {settings.series_limit} series",
+                    settings.where("series_limit"),
+                    f"at most {settings.series_limit} series",
                     f"about {estimate.series} of {counted(len(cells), 'cell')} on {counted(len(ready.hosts), 'host')}",
                     "plan fewer cells, or raise the limit; each series uses memory of InfluxDB permanently",
                 )
             ]
-        )  # fmt: skip
+        )
     return {
         "estimate": estimate.series,
         "known_cells": estimate.known_cells,

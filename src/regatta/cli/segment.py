@@ -50,9 +50,11 @@ def segment(folder: Path, name: str, number: int, way: Wish | None, receipt: Pat
     before = way_of(place)
     if way is not None and withdraw_for_another_way(place, way):
         raise HostError(
-            f"{place.name}: the plan", f"one for profile {way}", f"one for profile {before}",
+            f"{place.name}: the plan",
+            f"one for profile {way}",
+            f"one for profile {before}",
             "run the same command again: it inspects the hosts and plans again",
-        )  # fmt: skip
+        )
     wish: Wish = "ssh"
     for known in WISHES:
         wish = known if known == (way or before) else wish

@@ -48,8 +48,9 @@ def _only_one(folder: Folder) -> Iterator[int]:
     def say() -> None:
         print(
             f"{folder.name} is already running; waiting until it ends (`regatta status` shows its progress)",
-            file=sys.stderr, flush=True,
-        )  # fmt: skip
+            file=sys.stderr,
+            flush=True,
+        )
 
     with locked(folder.path / _LOCK, say=say) as fd:
         yield fd
@@ -246,14 +247,18 @@ def _raise_for(errors: Path, folder: Folder, failed_log: str, since: int) -> Non
     killer = _killer(log, since, failed_log) if failed_log else ""
     if killer:
         raise HostError(
-            str(folder.logs / failed_log), "a job that completes", with_lines(f"killed by {killer}", tail),
+            str(folder.logs / failed_log),
+            "a job that completes",
+            with_lines(f"killed by {killer}", tail),
             "check for exhausted memory (`dmesg`), and run the same command again",
-        )  # fmt: skip
+        )
     tail = tail or _last_lines(_latest_log(folder, log))
     raise HostError(
-        str(log), "a successful workflow", with_lines("an error:", tail),
+        str(log),
+        "a successful workflow",
+        with_lines("an error:", tail),
         "correct the error, and run the same command again",
-    )  # fmt: skip
+    )
 
 
 def _killer(log: Path, since: int, failed_log: str) -> str:

@@ -93,9 +93,11 @@ class DetachedSegment:
                 seen = taken.count
                 if deaths > 3:
                     raise HostError(
-                        f"host {self.name}", "a runner that keeps running", f"killed {deaths} times in a row (out of memory?)",
+                        f"host {self.name}",
+                        "a runner that keeps running",
+                        f"killed {deaths} times in a row (out of memory?)",
                         f"read {self.there}/logs on the host",
-                    ) from None  # fmt: skip
+                    ) from None
                 self._refuse_edited_plan()
                 self._say("the runner was killed; restarting it")
             except Unreachable as error:
@@ -111,9 +113,11 @@ class DetachedSegment:
         now = self.folder.host_header(self.name)["plan_id"]
         if now != self.header["plan_id"]:
             raise HostError(
-                f"host {self.name}", f"the plan {self.header['plan_id']}", f"the edited plan {now}",
+                f"host {self.name}",
+                f"the plan {self.header['plan_id']}",
+                f"the edited plan {now}",
                 "run the experiment again; records are kept",
-            )  # fmt: skip
+            )
 
     def _say(self, text: str) -> None:
         print(f"{self.name}: {printable(text)}", file=sys.stderr, flush=True)
@@ -157,9 +161,11 @@ class DetachedSegment:
             now = told.get("running")
         if _segment(now) != self.number:
             raise HostError(
-                f"host {self.name}", f"segment {self.number} running", f"segment {_segment(now)}",
+                f"host {self.name}",
+                f"segment {self.number} running",
+                f"segment {_segment(now)}",
                 "wait until it ends: `regatta status`",
-            )  # fmt: skip
+            )
 
     def _bring(self, told: Mapping[str, Any]) -> None:
         plan = self.folder.host_plan(self.name)

@@ -83,9 +83,11 @@ def _package(runtime: Runtime, architecture: str) -> Path:
         no_file = any(text in done.text for text in _NO_FILE)
         if done.returncode and no_file and not any(text in done.text for text in _NO_INDEX):
             raise NotForThisHostError(
-                where, what, "none on the package index",
+                where,
+                what,
+                "none on the package index",
                 f"use another version, or remove {architecture} from `architectures`",
-            )  # fmt: skip
+            )
         done.succeeded()
 
     return made_directory(cache_folder("runtimes") / f"{package}-{runtime.version}-{architecture}", make)
@@ -101,9 +103,11 @@ def _archive(runtime: Runtime, architecture: str) -> Path:
     archive = runtime.archives.get(architecture)
     if archive is None:
         raise NotForThisHostError(
-            where, f"an archive for {architecture}", f"only {', '.join(sorted(runtime.archives))}",
+            where,
+            f"an archive for {architecture}",
+            f"only {', '.join(sorted(runtime.archives))}",
             "add its URL and SHA-256",
-        )  # fmt: skip
+        )
 
     def make(directory: Path) -> None:
         print(f"fetching {archive.url} for runtime {runtime.name}", file=sys.stderr)
@@ -163,9 +167,11 @@ def _tree(runtime: Runtime, repository: Path) -> str:
     )  # fmt: skip
     if asked.returncode and not asked.text.strip():
         raise HostError(
-            _where(runtime), f"a revision of {runtime.repository}", f"`{runtime.revision}`, which does not exist",
+            _where(runtime),
+            f"a revision of {runtime.repository}",
+            f"`{runtime.revision}`, which does not exist",
             "correct `revision`",
-        )  # fmt: skip
+        )
     return asked.succeeded().strip()
 
 
@@ -228,9 +234,11 @@ def _refuse_links_out(runtime: Runtime, directory: Path) -> None:
     for path in source_files(directory, ".", whole=True):
         if path.is_symlink() and os.path.commonpath([root, os.path.realpath(path)]) != root:
             raise HostError(
-                f"{_where(runtime)}: {path.relative_to(directory)}", "a link inside the repository",
-                f"a link to {os.readlink(path)}", "remove it from the revision",
-            )  # fmt: skip
+                f"{_where(runtime)}: {path.relative_to(directory)}",
+                "a link inside the repository",
+                f"a link to {os.readlink(path)}",
+                "remove it from the revision",
+            )
 
 
 def folder_sources(runtime: Runtime) -> list[Path]:

@@ -194,9 +194,11 @@ def check_load(
         "steal_percent": ("steal", "of the CPU time is taken by the hypervisor", "use dedicated CPUs"),
         "other_cpu_percent": ("other load", "of the CPU time goes to other processes", _QUIET_FIX),
         "memory_pressure_percent": (
-            "memory pressure", "of the time some task waits for memory", "add memory, or reduce the load",
+            "memory pressure",
+            "of the time some task waits for memory",
+            "add memory, or reduce the load",
         ),
-    }  # fmt: skip
+    }
     checks = []
     for limit, (name, what, fix) in words.items():
         allowed, measured = limits.get(limit), shares.get(limit)

@@ -64,9 +64,11 @@ def make_hosts_ready(experiment: Experiment, home: Path, wish: Wish) -> Readines
         _join(host, found)
     if not found.hosts:
         raise HostError(
-            experiment.spec_path, "at least one ready host",
-            Lines("\n  ".join(f"{name}: {reason}" for name, reason in found.left_out.items())), "correct the reasons above",
-        )  # fmt: skip
+            experiment.spec_path,
+            "at least one ready host",
+            Lines("\n  ".join(f"{name}: {reason}" for name, reason in found.left_out.items())),
+            "correct the reasons above",
+        )
     # In inventory order, independent of the order of answers.
     found.hosts = {host.name: found.hosts[host.name] for host in experiment.hosts if host.name in found.hosts}
     for name, reason in found.left_out.items():

@@ -77,9 +77,10 @@ def _facts(home: Path, found: Readiness) -> dict[str, str]:
     if new:
         _bring(home, new, no_supplies(), found)
         answers |= _each(
-            found, [name for name in new if name not in found.left_out],
+            found,
+            [name for name in new if name not in found.left_out],
             lambda agent: agent.facts().architecture,
-        )  # fmt: skip
+        )
     return {name: answer for name, answer in answers.items() if name not in found.left_out}
 
 

@@ -77,7 +77,9 @@ def address_of(host: Host) -> str:
     """
     if not (found := host.reached_at):
         raise HostError(
-            f"host {host.name}", "an address under which the other hosts reach it", "none",
+            f"host {host.name}",
+            "an address under which the other hosts reach it",
+            "none",
             "set `regatta_address` in the inventory",
-        )  # fmt: skip
+        )
     return found

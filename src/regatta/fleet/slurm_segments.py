@@ -138,9 +138,11 @@ class SlurmSegment:
             return True
         if ending.end == "cancelled":
             raise HostError(
-                f"host {self.host.name}", "an allocation that completes", f"it was canceled ({ending.state or 'Slurm'})",
+                f"host {self.host.name}",
+                "an allocation that completes",
+                f"it was canceled ({ending.state or 'Slurm'})",
                 "run the same command again to continue; records are kept",
-            )  # fmt: skip
+            )
         if ending.end != "done":
             return False
         lines = [line.partition("error: ")[2] for line in told.splitlines() if line.startswith("error: ")]

@@ -152,9 +152,11 @@ class Crossing:
             self.ledger.carry((*at, "executable"))
             text = self.reader.expanded((*at, "executable"), "executable: /opt/v8/d8")
             body = {
-                "kind": "program", "provider": "path", "path": os.path.normpath(self.base / text),
+                "kind": "program",
+                "provider": "path",
+                "path": os.path.normpath(self.base / text),
                 "language": _LANGUAGES[self.reader.text((*at, "type")) or ""],
-            }  # fmt: skip
+            }
             self.runtimes[name] = (self.runtime_names.give(self.ledger, at, "the runtime", name), body)
             why = "running-ng sets the heap of JavaScript engines, Regatta does not"
             self.ledger.change(

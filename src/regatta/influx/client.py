@@ -355,9 +355,11 @@ class Client:
                     text = responses.message(response.read(_ANSWER_BYTES, decode_content=True))
         except SSLError as error:
             raise StoreError(
-                self.settings.where("url"), "a trusted certificate", responses.plain(error),
+                self.settings.where("url"),
+                "a trusted certificate",
+                responses.plain(error),
                 "set `ca_file` to the certificate of its issuer",
-            ) from error  # fmt: skip
+            ) from error
         except (LocationParseError, InvalidHeader) as error:
             raise StoreError(
                 self.settings.where("url"), "an InfluxDB address", responses.plain(error)
@@ -389,9 +391,11 @@ class Client:
             return _TooLarge(said)
         if status == 404 and text is not None:
             return StoreError(
-                self.settings.where("database"), f"the database {self.settings.database!r}", said,
-                f"CREATE DATABASE \"{self.settings.database}\", or correct the settings",
-            )  # fmt: skip
+                self.settings.where("database"),
+                f"the database {self.settings.database!r}",
+                said,
+                f'CREATE DATABASE "{self.settings.database}", or correct the settings',
+            )
         if status in (400, 408, 425, 429) or status >= 500:
             # A 400 without a database message comes from a proxy.
             return _Passing(said, responses.retry_after(response.headers.get("Retry-After")))
@@ -401,21 +405,27 @@ class Client:
         account = self.settings.account(self.purpose)
         if account is None:
             return NotAllowed(
-                self.settings.where(self.purpose), "an account, because InfluxDB requires one", said,
+                self.settings.where(self.purpose),
+                "an account, because InfluxDB requires one",
+                said,
                 f"add one under `{self.purpose}:`",
-            )  # fmt: skip
+            )
         who = "a token" if account.user is None else f"the user {account.user!r} with a password"
         return NotAllowed(
-            account.where, f"{who} with permission to {self.purpose} the database {self.settings.database!r}", said,
+            account.where,
+            f"{who} with permission to {self.purpose} the database {self.settings.database!r}",
+            said,
             "correct the account, and run the same command again; no data is lost",
-        )  # fmt: skip
+        )
 
     def _unreachable(self, reason: str) -> Unreachable:
         start = "run `regatta up`" if self.settings.path == service_folder().settings else "start it"
         return Unreachable(
-            self.settings.url, "a reachable InfluxDB", reason,
+            self.settings.url,
+            "a reachable InfluxDB",
+            reason,
             f"{start}, then `regatta ingest` writes the records, which stay in the journal",
-        )  # fmt: skip
+        )
 
     def _foreign(self, where: str, got: str) -> StoreError:
         return StoreError(where, "an answer from InfluxDB", got, "correct the address")
@@ -423,9 +433,11 @@ class Client:
     def _no_policy(self, said: str) -> StoreError:
         name = self.settings.retention_policy
         return StoreError(
-            self.settings.where("retention_policy"), f"a retention policy of the database {self.settings.database!r}",
-            said, f"CREATE RETENTION POLICY \"{name}\" ON \"{self.settings.database}\" ..., or correct the settings",
-        )  # fmt: skip
+            self.settings.where("retention_policy"),
+            f"a retention policy of the database {self.settings.database!r}",
+            said,
+            f'CREATE RETENTION POLICY "{name}" ON "{self.settings.database}" ..., or correct the settings',
+        )
 
     def _bad_query(self, query: str, said: str) -> StoreError:
         if "authorized" in said:

@@ -182,9 +182,11 @@ class Cursors:
                 stack.enter_context(locked(self.directory / f"{name}.lock", patience_s, lambda: say(waiting)))
             except BlockingIOError:
                 raise StoreError(
-                    f"ingest of {name}", "no other process", "another process writes the same points",
+                    f"ingest of {name}",
+                    "no other process",
+                    "another process writes the same points",
                     "wait until it ends",
-                ) from None  # fmt: skip
+                ) from None
             except OSError as error:
                 raise _no_room(self.directory, error) from error
             yield Cursor(self.directory, name)
@@ -210,6 +212,8 @@ def _write(path: Path, data: bytes) -> None:
 
 def _no_room(path: Path, error: OSError) -> StoreError:
     return StoreError(
-        str(path), "a writable file", str(error.strerror or error),
+        str(path),
+        "a writable file",
+        str(error.strerror or error),
         "free disk space, and run the same command again; no data is lost",
-    )  # fmt: skip
+    )

@@ -154,7 +154,7 @@ class LossFinder:
             f"also records of another experiment with this name ({len(theirs)} of the first and last)",
             f"rename this experiment, or use another `database`; or run `regatta ingest {self._folder.name}"
             " --rebuild`, which deletes the points of that name and writes this experiment",
-        )  # fmt: skip
+        )
 
     def _times(self, host: str, cursor: Cursor | None = None) -> Iterator[int]:
         """Yield the times of the records of a host; with `cursor`, of the written ones."""
@@ -197,9 +197,11 @@ def _count(reader: Client, measurement: str, where: str) -> int:
         if "database not found" not in error.problems[0].got:
             raise
         raise StoreError(
-            settings.where("database"), f"the database {settings.database!r}", error.problems[0].got,
-            f"CREATE DATABASE \"{settings.database}\", or correct the settings; Regatta then writes all points again",
-        ) from error  # fmt: skip
+            settings.where("database"),
+            f"the database {settings.database!r}",
+            error.problems[0].got,
+            f'CREATE DATABASE "{settings.database}", or correct the settings; Regatta then writes all points again',
+        ) from error
 
 
 def retention(client: Client) -> tuple[str, int]:

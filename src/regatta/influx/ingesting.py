@@ -267,10 +267,11 @@ class Ingest:
         limit = self._settings.series_limit
         if count > limit:
             raise StoreError(
-                self._settings.where("series_limit"), f"at most {limit} series",
+                self._settings.where("series_limit"),
+                f"at most {limit} series",
                 f"{count} in {self.folder.name}; each series uses memory of InfluxDB",
                 "raise the limit, or measure with fewer benchmarks, configurations, heaps or parameters",
-            )  # fmt: skip
+            )
 
     def _begin_again(self, host: str, cursor: Cursor) -> bool:
         """Reset the cursor if the database lacks written points; return whether it does.

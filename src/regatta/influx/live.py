@@ -118,9 +118,11 @@ def attempt(folder: Folder, host: str, url: str, identity: str, name: str = _MAR
     left_s = _left_s(mark, identity)
     if left_s > 0:
         raise Unreachable(
-            url, "a reachable InfluxDB", f"no answer {(HELD_S - left_s) / 60:.0f} min ago",
+            url,
+            "a reachable InfluxDB",
+            f"no answer {(HELD_S - left_s) / 60:.0f} min ago",
             f"wait: Regatta tries again in {left_s / 60:.0f} min and at the end; records stay in the journal",
-        )  # fmt: skip
+        )
     with suppress(OSError):
         write_whole(mark, identity)
     began = time.monotonic()

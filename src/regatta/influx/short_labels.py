@@ -186,8 +186,9 @@ def labelled_vectors(points: Iterable[Point]) -> list[Point]:
         primitive = one.of("primitive")
         names = shown[primitive]
         fields: dict[str, Field] = {
-            "label": setting_text(one.parameters, names or None), "place": place[one.point.tags],
-        }  # fmt: skip
+            "label": setting_text(one.parameters, names or None),
+            "place": place[one.point.tags],
+        }
         if len(names) == 1:
             (name,) = names
             if all(_is_number(row.get(name)) for row in of_primitive[primitive]):

@@ -168,9 +168,11 @@ def compose_command() -> list[str]:
         if shutil.which("docker-compose"):
             return ["docker-compose"]
     raise HostError(
-        "this machine", "Docker with Compose", "none",
+        "this machine",
+        "Docker with Compose",
+        "none",
         "run `apt-get install docker.io docker-compose`, or `regatta up` without --docker",
-    )  # fmt: skip
+    )
 
 
 def _has_ended(containers: list[str]) -> bool:

@@ -91,9 +91,11 @@ class ServiceFolder:
             found = folder.lstat()
             if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
                 raise HostError(
-                    str(folder), "a folder that you own", "a link, or a folder of another user",
+                    str(folder),
+                    "a folder that you own",
+                    "a link, or a folder of another user",
                     "remove it, or set REGATTA_CACHE",
-                )  # fmt: skip
+                )
             folder.chmod(0o700)
 
     @contextmanager

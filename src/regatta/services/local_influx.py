@@ -135,9 +135,11 @@ class LocalInflux(LocalService):
         folder = self.folder
         got = f"an influxd on host {host} (process {pid})" if host and pid else "an unknown influxd"
         return HostError(
-            str(folder), "data that no other influxd uses", got,
+            str(folder),
+            "data that no other influxd uses",
+            got,
             f"run `regatta down` on its host (`fuser {folder / 'lock'}` shows its process there), or set another REGATTA_CACHE",
-        )  # fmt: skip
+        )
 
     def _start(self, program: str, wished_port: int | None, lock: int) -> None:
         folder = self.folder
@@ -165,9 +167,11 @@ def influxd() -> str:
     program = shutil.which("influxd")
     if program is None:
         raise HostError(
-            "this machine", "influxd, the program of InfluxDB", "none",
+            "this machine",
+            "influxd, the program of InfluxDB",
+            "none",
             "run `apt-get install influxdb influxdb-client`, or `regatta up --docker`",
-        )  # fmt: skip
+        )
     told = subprocess.run(
         [program, "version"],
         stdin=subprocess.DEVNULL,
@@ -178,7 +182,9 @@ def influxd() -> str:
     ).stdout.strip()
     if not re.match(r"InfluxDB v?1\.", told):
         raise HostError(
-            program, "InfluxDB 1.x", told[:80] or "no version",
+            program,
+            "InfluxDB 1.x",
+            told[:80] or "no version",
             "run `regatta up --docker`, or set the address of a running server in configs/influx.yml",
-        )  # fmt: skip
+        )
     return program

@@ -45,9 +45,11 @@ def port_for(service: str, wished: int | None, usual: int, option: str) -> int:
         return usual if is_free(usual) else _any()
     if not is_free(wished):
         raise HostError(
-            f"{ADDRESS}:{wished}", f"a free port for {service}", "port in use, or no permission",
+            f"{ADDRESS}:{wished}",
+            f"a free port for {service}",
+            "port in use, or no permission",
             f"remove {option}, or choose another port",
-        )  # fmt: skip
+        )
     return wished
 
 

@@ -222,7 +222,7 @@ class Resolver(Reporter):
                 "an order with rounds, because each host decides how many it needs",
                 "back-to-back",
                 "write `randomized-blocks`, or `invocations: {fixed: 30}`",
-            )  # fmt: skip
+            )
         if invocations.seconds is not None and invocations.maximum is not None:
             fixed, seconds = invocations.fixed or 0, float(invocations.seconds)
             maximum = invocations.maximum
@@ -237,9 +237,11 @@ class Resolver(Reporter):
         groups = max(((ours | benchmark.counters).most_groups for benchmark in benchmarks), default=0)
         if benchmarks and not groups:
             self.problem(
-                ("invocations", "each_counter"), "`counters` of the processor, such as `instructions`", each,
+                ("invocations", "each_counter"),
+                "`counters` of the processor, such as `instructions`",
+                each,
                 "add some to `counters`, or remove `each_counter`",
-            )  # fmt: skip
+            )
         maximum = each * groups
         return Stopping("counters", fixed, maximum, each_counter=each) if maximum > fixed else None
 
@@ -299,9 +301,11 @@ class Resolver(Reporter):
             return "higher" if higher_is_better(metric) else "lower"
         if metric not in _COSTS:
             self.problem(
-                ("metric",), "`better`, because no suite of the spec compares this metric", metric,
+                ("metric",),
+                "`better`, because no suite of the spec compares this metric",
+                metric,
                 f"write `metric: {{name: {metric}, better: higher}}`, or `lower`",
-            )  # fmt: skip
+            )
         return "lower"
 
     def capacity(self, benchmarks: Sequence[Benchmark]) -> tuple[CapacityTarget, ...]:

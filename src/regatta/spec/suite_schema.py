@@ -159,8 +159,10 @@ class UserFileSpec(Strict):
         examples=["https://www.dacapobench.org"],
     )
     sha256: Sha256 | None = Field(
-        None, description="SHA-256 of the contents. Other contents are an error before measuring.", examples=["0" * 64]
-    )  # fmt: skip
+        None,
+        description="SHA-256 of the contents. Other contents are an error before measuring.",
+        examples=["0" * 64],
+    )
     beside: list[InsidePath] = Field(
         [],
         description="Files or folders that must be in the same folder, such as data. They are part of the "

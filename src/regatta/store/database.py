@@ -171,9 +171,11 @@ def open_database(
             yield connection
     except duckdb.Error as error:
         raise StoreError(
-            str(path), "a readable database", " ".join(str(error).split()),
+            str(path),
+            "a readable database",
+            " ".join(str(error).split()),
             f"run `regatta store rebuild {experiment_dir.name}`",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def newest_record_ns(folder: Folder) -> int | None:
@@ -290,9 +292,11 @@ def _making(experiment_dir: Path) -> Iterator[_New]:
                 _remove_leftovers(directory)
     except (OSError, pa.ArrowException, duckdb.Error) as error:
         raise StoreError(
-            str(directory), "a writable folder for the database", " ".join(str(error).split()),
+            str(directory),
+            "a writable folder for the database",
+            " ".join(str(error).split()),
             "free disk space, or correct the permissions",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def _remove_leftovers(directory: Path) -> None:

@@ -96,9 +96,11 @@ def find_folder(experiment: str, results: Path) -> Folder:
             return Folder(path)
     names = experiment_names(results)
     raise StoreError(
-        str(results / experiment), "the folder of an experiment", "no such folder",
+        str(results / experiment),
+        "the folder of an experiment",
+        "no such folder",
         f"choose one of {', '.join(names)}" if names else "run `regatta run SPEC`",
-    )  # fmt: skip
+    )
 
 
 def find_folders(experiment: str | None, results: Path) -> list[Folder]:

@@ -125,9 +125,10 @@ def _costs(primitives: Mapping[str, Mapping[str, Any]]) -> Iterator[_Row]:
     for name, primitive in primitives.items():
         share = primitive.get("user_share", 0.0)
         shared = {
-            "primitive": str(name), "unit": primitive["unit"],
+            "primitive": str(name),
+            "unit": primitive["unit"],
             "user_share": _interval(share).get("value"),
-        }  # fmt: skip
+        }
         for form, part, arguments, number in _parts(primitive["cost"]):
             yield {**shared, "form": form, "part": part, "arguments": _json(arguments), **_interval(number)}
 

@@ -254,9 +254,11 @@ def _needed(
     x = axis("heap (multiple of minheap)" if factors else "heap (MiB)")
     ticks = [*range(0, maximum, 5), maximum + 1]
     y = axis(
-        "required invocations", range=[0, maximum + 2.5], tickvals=ticks,
+        "required invocations",
+        range=[0, maximum + 2.5],
+        tickvals=ticks,
         ticktext=[*map(str, ticks[:-1]), plot_text(f">{maximum}")],
-    )  # fmt: skip
+    )
     return Figure(title, _HEIGHT_PX, traces, layout(x, y))
 
 

@@ -18,9 +18,11 @@ def way_to(host: Host, wish: Wish) -> Way:
     way = host.way(wish)
     if way is None:
         raise HostError(
-            f"host {host.name}", "this machine (`ansible_connection: local`), because profile local measures here", "another machine",
+            f"host {host.name}",
+            "this machine (`ansible_connection: local`), because profile local measures here",
+            "another machine",
             "use `--profile ssh`, or `--profile cluster` for a node of Slurm",
-        )  # fmt: skip
+        )
     return way
 
 

@@ -166,9 +166,11 @@ class SlurmRemote(Here):
                 self._node = self._kept(folder) or self._choose(folder)
         except OSError as error:
             raise HostError(
-                f"{self.host.name}: {folder}", "a writable folder on a file system that the nodes share",
-                str(error.strerror), "set `regatta_root` in the inventory",
-            ) from error  # fmt: skip
+                f"{self.host.name}: {folder}",
+                "a writable folder on a file system that the nodes share",
+                str(error.strerror),
+                "set `regatta_root` in the inventory",
+            ) from error
         return self._node
 
     def _kept(self, folder: Path) -> str:
@@ -195,10 +197,11 @@ class SlurmRemote(Here):
         words = answer.stdout.decode("utf-8", "replace").split()
         if answer.returncode != 0 or words[1:] != [token]:
             raise HostError(
-                f"{self.host.name}: {folder}", f"a file system that node {words[0] if words else ''} shares",
+                f"{self.host.name}: {folder}",
+                f"a file system that node {words[0] if words else ''} shares",
                 answer.last_line() if answer.returncode else "another folder on the node",
                 "set `regatta_root` in the inventory to a folder that all nodes share",
-            )  # fmt: skip
+            )
         with replacing(folder / f"{self.host.name}.json") as temporary:
             temporary.write_text(
                 json.dumps({"node": words[0], "asked": self._asked()}) + "\n", encoding="utf-8"
@@ -236,9 +239,11 @@ class SlurmRemote(Here):
             waited_s = time.monotonic() - start
             if waited_s + pause > (max(patience_s, _SILENCE_S) if now.in_service else patience_s):
                 raise HostError(
-                    f"{self.host.name} (node {self._node})", "a node in service", str(now),
+                    f"{self.host.name} (node {self._node})",
+                    "a node in service",
+                    str(now),
                     f"repair the node, then run `scontrol update NodeName={self._node} State=RESUME` and the same command again",
-                )  # fmt: skip
+                )
             queue.tell(f"node {self._node} is {now}; checking again in {pause:.0f} s")
             time.sleep(pause)
 
@@ -322,9 +327,11 @@ class SlurmRemote(Here):
             )
         if answer.returncode == _SRUN_FAILED:
             raise HostError(
-                where, "a node from Slurm", text.removeprefix("Unable to allocate resources: "),
+                where,
+                "a node from Slurm",
+                text.removeprefix("Unable to allocate resources: "),
                 "check the host's `regatta_slurm_*` in the inventory, and `sinfo`",
-            )  # fmt: skip
+            )
         if re.search(r"CANCELLED AT|allocation .* has been revoked", told) and answer.returncode != 0:
             raise Unreachable(where, "a job that completes", "it was canceled", "run the same command again")
 

@@ -170,6 +170,8 @@ def _write(path: Path, value: dict[str, Any]) -> None:
         write_object(path, value, durable=True)
     except OSError as error:
         raise StoreError(
-            str(path), "free space for the decisions", str(error.strerror or error),
+            str(path),
+            "free space for the decisions",
+            str(error.strerror or error),
             "free disk space and run the same command again; all records are intact",
-        ) from error  # fmt: skip
+        ) from error

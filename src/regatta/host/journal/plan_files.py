@@ -163,9 +163,11 @@ def check_files(cells: list[PlanCell]) -> None:
             ) from error
         if digest != expected:
             raise HostError(
-                path, f"SHA-256 {expected[:12]} as planned", digest[:12],
+                path,
+                f"SHA-256 {expected[:12]} as planned",
+                digest[:12],
                 "run `regatta run`, which updates the plan",
-            )  # fmt: skip
+            )
 
 
 def with_plan_id(header: dict[str, Any]) -> dict[str, Any]:

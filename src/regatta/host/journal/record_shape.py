@@ -277,19 +277,21 @@ def _is_kept_file(value: object) -> bool:
 #: key of a record -> check of its value, and the expected type
 _RULES: dict[str, tuple[_Check, str]] = {
     **{key: (_IS[kind], _values_of(kind)) for key, kind in KEYS.items()},
-    **{key: (_is_name, f"a string of at most {_LONGEST_NAME} characters") for key in NEEDED if KEYS.get(key) == _TEXT},
+    **{
+        key: (_is_name, f"a string of at most {_LONGEST_NAME} characters")
+        for key in NEEDED
+        if KEYS.get(key) == _TEXT
+    },
     **{key: (_within(end), "an integer") for key, end in _SIGNED.items()},
     **{key: (_group_of(kinds), "an object") for key, kinds in GROUPS.items()},
     "status": (STATUSES.__contains__, "one of " + ", ".join(STATUSES)),
-    "iterations": (
-        _are_measurements, "a list of [iteration, metric, value, unit, operations, parameters]"
-    ),
+    "iterations": (_are_measurements, "a list of [iteration, metric, value, unit, operations, parameters]"),
     **dict.fromkeys(
         ("info", "isolation"), (_is_plain_object, f"an object with at most {_DEEPEST} levels of nesting")
     ),
     "perturbation": (_list_of(_is_exceeded_limit), "a list of {limit, allowed, measured}"),
     "kept": (_list_of(_is_kept_file), "a list of {name, bytes, sha256} or {name, error}"),
-}  # fmt: skip
+}
 _CHECKS = {key: is_right for key, (is_right, _) in _RULES.items()}
 
 #: annotation -> check of a value in a cell's description, and the expected type

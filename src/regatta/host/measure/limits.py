@@ -77,10 +77,11 @@ def set_limits(cell: PlanCell, accounting: TreeAccounting | None, why_none: str 
         needed = " and ".join(_CONTROLLER[key] for key in asked or _CONTROLLER)
         raise HostError(
             f"{cell['label']}: isolation: {', '.join(asked) or 'no limits'}",
-            f"a control group with {told or 'no limits'}", why,
+            f"a control group with {told or 'no limits'}",
+            why,
             f"run as a user who may create control groups with the controller {needed}, use `kind: docker`, "
             "or remove the limit",
-        )  # fmt: skip
+        )
 
 
 def check_limits(
@@ -126,6 +127,8 @@ def _check_processors(cell: PlanCell, processors: int, chosen: list[int], own: s
         if found == chosen:
             return
     raise HostError(
-        f"{cell['label']}: isolation: processors", f"{processors} measured CPUs on this host", got,
+        f"{cell['label']}: isolation: processors",
+        f"{processors} measured CPUs on this host",
+        got,
         "reduce `processors`, or correct `cores` in the spec",
-    )  # fmt: skip
+    )

@@ -147,9 +147,11 @@ def check_host(header: Mapping[str, Any]) -> None:
     changed = changes(planned, fingerprint(local_facts())) if planned else []
     if changed:
         raise HostError(
-            f"host {header['host']}", "a host unchanged since planning", "; ".join(changed),
+            f"host {header['host']}",
+            "a host unchanged since planning",
+            "; ".join(changed),
             "run the same command again, which updates the plan",
-        )  # fmt: skip
+        )
 
 
 class Measurer(Protocol):

@@ -226,10 +226,11 @@ class Attempts:
             return search_minheap(ask, list(search.attempts), search.passes, search.largest_mib)
         except NoHeapIsEnough as error:
             raise HostError(
-                f"minheap of {search.benchmark} on {search.runtime}", f"a completed invocation in {error.heap_mib} MiB",
+                f"minheap of {search.benchmark} on {search.runtime}",
+                f"a completed invocation in {error.heap_mib} MiB",
                 f"{error.outcome} under {error.collector}",
                 f"see the last record in {self.path}, correct the cause, and remove the file to try again",
-            ) from error  # fmt: skip
+            ) from error
 
 
 def attempt_of(record: Record) -> Attempt:

@@ -70,15 +70,19 @@ class QuietHost:
             absent = sorted(set(cpus) - set(present))
             if absent:
                 raise HostError(
-                    name, f"existing CPUs ({cpu_list_text(present)})", f"CPU {absent[0]}",
+                    name,
+                    f"existing CPUs ({cpu_list_text(present)})",
+                    f"CPU {absent[0]}",
                     "correct regatta_cpus and regatta_housekeeping_cpus in the inventory",
-                )  # fmt: skip
+                )
         both = sorted(set(self.measured) & set(self.named_housekeeping))
         if both:
             raise HostError(
-                "--housekeeping", "CPUs that are not measured", f"CPU {both[0]} in both lists",
+                "--housekeeping",
+                "CPUs that are not measured",
+                f"CPU {both[0]} in both lists",
                 "correct regatta_cpus and regatta_housekeeping_cpus in the inventory",
-            )  # fmt: skip
+            )
 
     @property
     def proc(self) -> str:

@@ -82,10 +82,11 @@ class StateFolder:
         status = os.lstat(self.folder)
         if status.st_uid != os.geteuid() or status.st_mode & 0o022 or not os.path.isdir(self.folder):
             raise HostError(
-                str(self.folder), "a folder writable only by the current user",
+                str(self.folder),
+                "a folder writable only by the current user",
                 f"owner {status.st_uid}, mode {status.st_mode & 0o7777:o}",
                 "remove it, or choose another folder with --state",
-            )  # fmt: skip
+            )
 
     def load(self) -> Before | None:
         """Return the stored values; None: nothing is stored.

@@ -82,9 +82,11 @@ def refuse_architecture(runtime: Runtime, architecture: str) -> None:
     """Raise NotForThisHostError if the registry excludes this architecture for the runtime."""
     if runtime.architectures and architecture not in runtime.architectures:
         raise NotForThisHostError(
-            f"runtime {runtime.name}", f"one of the architectures {', '.join(runtime.architectures)}", architecture,
+            f"runtime {runtime.name}",
+            f"one of the architectures {', '.join(runtime.architectures)}",
+            architecture,
             "remove it from this platform",
-        )  # fmt: skip
+        )
 
 
 def missing_package(runtime: Runtime) -> str:
@@ -181,9 +183,11 @@ def _from_sources(runtime: Runtime, sources: Path) -> tuple[Path, Path]:
     missing = missing_needs(runtime)
     if missing:
         raise NotForThisHostError(
-            f"runtime {runtime.name}", f"the programs {', '.join(runtime.needs)}",
-            f"missing {', '.join(missing)}", f"install {', '.join(missing)}",
-        )  # fmt: skip
+            f"runtime {runtime.name}",
+            f"the programs {', '.join(runtime.needs)}",
+            f"missing {', '.join(missing)}",
+            f"install {', '.join(missing)}",
+        )
     made = Build(runtime.name, ".", runtime.command, {"program": runtime.program}, runtime.needs)
     program = Path(build(made, sources, whole=True)["program"].path)
     return program.parents[len(Path(runtime.program).parts) - 1], _launcher(runtime, [program], "")

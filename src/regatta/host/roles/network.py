@@ -34,9 +34,11 @@ def enter_new() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_CLONE_NEWNET) != 0:
         raise HostError(
-            "roles on one host", "a network namespace for each role", os.strerror(ctypes.get_errno()),
+            "roles on one host",
+            "a network namespace for each role",
+            os.strerror(ctypes.get_errno()),
             "run as root, or give each role its own host",
-        )  # fmt: skip
+        )
     _ip("link", "set", "lo", "up")
 
 

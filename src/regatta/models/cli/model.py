@@ -65,7 +65,9 @@ def model() -> None:
 @click.argument("logs", nargs=-1, required=True, type=_LOG)
 @click.option("-o", "output", type=_FILE, help="File for the model (YAML).")
 @click.option("--picture", type=_FILE, help="Also write a page (HTML) that compares the log with sessions drawn from the model.")  # fmt: skip
-@click.option("--names", is_flag=True, help="Keep the paths of the most popular objects. They may identify people.")  # fmt: skip
+@click.option(
+    "--names", is_flag=True, help="Keep the paths of the most popular objects. They may identify people."
+)
 @_log_options
 @_seed
 @json_option

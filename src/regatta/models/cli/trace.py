@@ -113,7 +113,9 @@ def trace_os(command: tuple[str, ...], **options: object) -> None:
 @trace.command("java", context_settings=OWN_WORDS)
 @vector_option
 @name_option
-@click.option("--per", help="Name of one unit of work of the application. [default: iteration; with --startup: start]")  # fmt: skip
+@click.option(
+    "--per", help="Name of one unit of work of the application. [default: iteration; with --startup: start]"
+)
 @click.option("--startup", is_flag=True, help="Count what comes before the counted iterations, with the classes loaded and the bytecode compiled.")  # fmt: skip
 @cell_options(
     "Trace",

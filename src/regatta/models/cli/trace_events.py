@@ -22,18 +22,24 @@ _LONGEST_NAME = 15
 
 
 @click.command("events", context_settings=OWN_WORDS)
-@click.option("-o", "output", type=FOLDER, help="Folder for the trace (Parquet). [default: none, only the measures]")  # fmt: skip
+@click.option(
+    "-o", "output", type=FOLDER, help="Folder for the trace (Parquet). [default: none, only the measures]"
+)
 @click.option("--modifier", metavar="NAME", default="events", show_default=True, help="Modifier of configs/modifiers.yml with the events to record, such as events-apache.")  # fmt: skip
 @click.option("--after", "after_s", type=click.FloatRange(0, 86400), help="Seconds until the window begins. [default: that of the modifier; with --pid: 0]")  # fmt: skip
 @click.option("--for", "for_s", type=click.FloatRange(0.01, 3600), help="Maximum seconds of the window. [default: that of the modifier]")  # fmt: skip
 @click.option("--buffer", "buffer_mib", type=click.IntRange(1, 65536), help="MiB of the buffer per CPU. [default: that of the modifier]")  # fmt: skip
 @click.option("--overhead", "pairs", type=click.IntRange(0, 100), default=0, show_default=True, help="Pairs of runs of COMMAND without and with recording, to measure its overhead.")  # fmt: skip
-@click.option("--pid", type=click.IntRange(min=1), help="Record while this process runs, instead of a COMMAND.")  # fmt: skip
-@click.option("--ready", type=click.Path(path_type=Path), help="With --pid: create this file once recording has begun.")  # fmt: skip
+@click.option(
+    "--pid", type=click.IntRange(min=1), help="Record while this process runs, instead of a COMMAND."
+)
+@click.option(
+    "--ready", type=click.Path(path_type=Path), help="With --pid: create this file once recording has begun."
+)
 @click.option("--from", "source", type=click.Path(exists=True, path_type=Path), help="Read an existing trace: a folder of this command, a kept recording, the text of ftrace, trace-cmd or perf, or a flight recording (.jfr).")  # fmt: skip
-@click.option("--perfetto", type=FILE, help="Also write a file for the viewer ui.perfetto.dev.")  # fmt: skip
+@click.option("--perfetto", type=FILE, help="Also write a file for the viewer ui.perfetto.dev.")
 @click.option("--transactions", type=FILE, help="Also write one row per transaction (Parquet): times, states and used objects.")  # fmt: skip
-@click.option("--chart", type=FILE, help="Also write a time chart (HTML) of one transaction, or of --window.")  # fmt: skip
+@click.option("--chart", type=FILE, help="Also write a time chart (HTML) of one transaction, or of --window.")
 @click.option("--transaction", type=click.IntRange(0), help="With --chart: number of the transaction, its `request` in --transactions. [default: that with the median response time]")  # fmt: skip
 @click.option("--window", type=(click.FloatRange(0), click.FloatRange(0)), metavar="BEGIN END", help="With --chart: ms from the begin of the trace, instead of a transaction.")  # fmt: skip
 @click.option("--clients", type=click.IntRange(1, 10_000), help="Number of clients, for what-if estimates. [default: mean number of transactions at a time]")  # fmt: skip

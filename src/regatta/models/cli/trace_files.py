@@ -29,7 +29,9 @@ _MIB = 1 << 20
 
 
 @click.command("files", context_settings=OWN_WORDS)
-@click.option("-o", "output", type=FOLDER, help="Folder for the trace (Parquet). [default: none, only the counts]")  # fmt: skip
+@click.option(
+    "-o", "output", type=FOLDER, help="Folder for the trace (Parquet). [default: none, only the counts]"
+)
 @click.option("--from", "source", type=click.Path(exists=True, path_type=Path), help="Read an existing trace instead of running COMMAND: a folder of -o, or the text of strace.")  # fmt: skip
 @click.option("--memory", "memories", multiple=True, type=click.FloatRange(0.01, 1e8), metavar="MIB", help="Limit of memory to simulate: MiB for the page cache and for the processes themselves. Repeatable. [default: all that COMMAND uses, its half, quarter and eighth]")  # fmt: skip
 @click.option("--only", "folder", type=click.Path(path_type=Path), help="Only files below this folder need room; all others are in memory, because other programs use them too.")  # fmt: skip
@@ -71,7 +73,9 @@ def trace_files(
     if not limits:
         used = _used_bytes(operations)
         limits = sorted({round(part * used) for part in _PARTS}, reverse=True)
-    settings = CacheSettings(None, "lru" if policy == "lru" else "two-list", read_ahead_kib * 1024 // PAGE_BYTES)  # fmt: skip
+    settings = CacheSettings(
+        None, "lru" if policy == "lru" else "two-list", read_ahead_kib * 1024 // PAGE_BYTES
+    )
     found = [(limit, simulate_within(operations, limit, settings)) for limit in limits]
     if as_json:
         caches = [{"memory_mib": limit / _MIB, "hit_ratio": _finite(counts.hit_ratio), **counts.vector()} for limit, counts in found]  # fmt: skip

@@ -55,7 +55,7 @@ class Bytes(click.ParamType[int]):
 
 
 @click.command("heap", context_settings=OWN_WORDS)
-@click.option("-o", "output", type=FILE, required=True, help="File for the heap vector (JSON).")  # fmt: skip
+@click.option("-o", "output", type=FILE, required=True, help="File for the heap vector (JSON).")
 @click.option("--interval", type=Bytes(0, (1 << 31) - 1), default="8k", show_default=True, help="Mean bytes between sampled objects. 0: every object, which takes several times as long.")  # fmt: skip
 @click.option("--every", type=Bytes(1, 1 << 62), default=_EVERY, show_default=True, help="Allocated bytes between checkpoints, which count the reachable objects. They take most of the time.")  # fmt: skip
 @name_option

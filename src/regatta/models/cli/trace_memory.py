@@ -25,14 +25,20 @@ _MIB = 1 << 20
 
 
 @click.command("memory", context_settings=OWN_WORDS)
-@click.option("-o", "output", type=FOLDER, help="Folder for the trace (Parquet). [default: none, only the faults]")  # fmt: skip
+@click.option(
+    "-o", "output", type=FOLDER, help="Folder for the trace (Parquet). [default: none, only the faults]"
+)
 @click.option("--from", "source", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Read an existing trace, a folder of -o, instead of running COMMAND.")  # fmt: skip
 @click.option("--memory", "memories", multiple=True, type=click.FloatRange(0.01, 1e8), metavar="MIB", help="MiB of memory of COMMAND; repeat it for several. [default: all that COMMAND touches, its half, quarter and eighth]")  # fmt: skip
-@click.option("--swap", is_flag=True, help="Anonymous memory can leave too. Only LRU is predicted. [default: it stays]")  # fmt: skip
+@click.option(
+    "--swap", is_flag=True, help="Anonymous memory can leave too. Only LRU is predicted. [default: it stays]"
+)
 @click.option("--resident", "patterns", multiple=True, metavar="PATTERN", help="Files that take no memory of COMMAND, such as '*/lib*.so*', because other programs use them; repeat it for several.")  # fmt: skip
 @click.option("--read-ahead", "read_ahead_kib", type=click.IntRange(0, 1 << 20), default=128, show_default=True, help="KiB that Linux reads around a fault (/sys/class/bdi/*/read_ahead_kb).")  # fmt: skip
 @click.option("--advised-random", is_flag=True, help="The maps of COMMAND have MADV_RANDOM: no read-ahead, and Linux sees no use after the fault.")  # fmt: skip
-@click.option("--picture", type=FILE, help="Also write a page (HTML) with the faults over the size of memory.")  # fmt: skip
+@click.option(
+    "--picture", type=FILE, help="Also write a page (HTML) with the faults over the size of memory."
+)
 @json_option
 @command_argument
 def trace_memory(

@@ -225,10 +225,11 @@ class CriticalPaths:
         rest = np.flatnonzero(state != State.READY)
         row = np.concatenate((rest, ready[others.span]))
         found = Tiles(
-            row, np.concatenate((target[rest], runner)),
+            row,
+            np.concatenate((target[rest], runner)),
             np.concatenate((spans.begin_ns[rest], others.begin_ns)),
             np.concatenate((spans.end_ns[rest], others.end_ns)),
-        )  # fmt: skip
+        )
         order = np.lexsort((found.begin_ns, row))
         row, target, begin, end = (values[order] for values in found)
         of = spans.span[row]

@@ -218,9 +218,11 @@ def _check_times(read: Read, path: Path) -> None:
     ).fetchone() or (0, None)
     if twice:
         raise RegattaError(
-            f"{path}, offset {_offset(path, first)}", "each event once", f"{twice} switches twice",
+            f"{path}, offset {_offset(path, first)}",
+            "each event once",
+            f"{twice} switches twice",
             "the file has events of another part, or of the same file: give each trace once",
-        )  # fmt: skip
+        )
     (back,) = connection.execute(
         "select count(*) from (select time_ns < lag(time_ns) over (order by n) as back from raw) where back"
     ).fetchone() or (0,)
@@ -323,9 +325,11 @@ def _check_raw(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     ).fetchone() or (0, None)
     if count:
         raise RegattaError(
-            f"{path}, offset {_offset(path, first)}", "switches as `prev_state=S ==> next_comm=...`",
-            f"{count} switches as raw fields", "write it by `trace-cmd report -t -N`, without -R",
-        )  # fmt: skip
+            f"{path}, offset {_offset(path, first)}",
+            "switches as `prev_state=S ==> next_comm=...`",
+            f"{count} switches as raw fields",
+            "write it by `trace-cmd report -t -N`, without -R",
+        )
 
 
 def _offset(path: Path, line: int) -> int:

@@ -156,7 +156,9 @@ def find_format(lines: Sequence[str], where: str) -> LogFormat:
     best = max(range(len(candidates)), key=lambda at: fits[at])
     if fits[best] < _LEAST_SHARE * len(lines):
         names = ", ".join((*KNOWN, SQUID.name))
-        raise RegattaError(where, f"an access log ({names}, or JSON lines)", repr(lines[0][:200]), "give --format")  # fmt: skip
+        raise RegattaError(
+            where, f"an access log ({names}, or JSON lines)", repr(lines[0][:200]), "give --format"
+        )
     return candidates[best]
 
 

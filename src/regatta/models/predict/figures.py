@@ -134,14 +134,16 @@ def contribution_group(one: ApplicationForecast) -> Group:
             texts.append(hover(system.system, label, share))
         traces.append(
             {
-                "type": "bar", "orientation": "h", "width": 0.42,
+                "type": "bar",
+                "orientation": "h",
+                "width": 0.42,
                 "x": [scale.tidy(own[at]) for own in times],
                 "y": [place - 0.12 for place in places],
                 "marker": {"color": entry.look.colour, "line": {"width": 0.5, "color": "@paper"}},
                 "hoverinfo": "text",
                 "hovertext": texts,
             }
-        )  # fmt: skip
+        )
     labels = []
     for place, system in zip(places, one.systems, strict=True):
         labels.append(row_label(place + 0.14, shorten(system.system)))

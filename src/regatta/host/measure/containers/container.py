@@ -71,9 +71,11 @@ def _wait_until_none(engine: Engine, results_file: str) -> None:
     while engine.containers(f"{_RESULTS_LABEL}={results_file}"):
         if time.monotonic() > deadline:
             raise HostError(
-                f"Docker at {engine.path}", "no containers of an earlier run", "containers that cannot be removed",
+                f"Docker at {engine.path}",
+                "no containers of an earlier run",
+                "containers that cannot be removed",
                 f"remove those of `docker ps -a --filter label={_RESULTS_LABEL}={results_file}`",
-            )  # fmt: skip
+            )
         time.sleep(0.02)
 
 
@@ -130,9 +132,11 @@ class Containers:
             found = self.engine.image(name)
             if found["Id"] != image_id:
                 raise HostError(
-                    f"Docker image {name}", f"{image_id[:19]} as planned", str(found["Id"])[:19],
+                    f"Docker image {name}",
+                    f"{image_id[:19]} as planned",
+                    str(found["Id"])[:19],
                     "run `regatta run`, which updates the plan",
-                )  # fmt: skip
+                )
             set_there = (found.get("Config") or {}).get("Env") or []
             self._variables[image_id] = [str(each).partition("=")[0] for each in set_there]
             self._try(name, group, launch)
@@ -149,9 +153,11 @@ class Containers:
         for key, what in needs.items():
             if not about.get(key):
                 raise HostError(
-                    f"Docker at {self.engine.path}", f"support for {what}", "no support",
+                    f"Docker at {self.engine.path}",
+                    f"support for {what}",
+                    "no support",
                     "mount the control groups cpu, cpuset and memory, and restart dockerd",
-                )  # fmt: skip
+                )
 
     def _try(self, image: str, cells: list[PlanCell], launch: Callable[[list[str]], Launch]) -> None:
         """Run one container of an image that checks whether the required programs exist."""
@@ -175,9 +181,11 @@ class Containers:
             )
         if said:
             raise HostError(
-                f"Docker image {image}", f"an image with {', '.join(said)}", "missing",
+                f"Docker image {image}",
+                f"an image with {', '.join(said)}",
+                "missing",
                 "use an image with these programs; programs on PATH come from the image",
-            )  # fmt: skip
+            )
 
     def run(
         self,

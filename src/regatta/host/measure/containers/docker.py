@@ -96,9 +96,11 @@ class Engine:
         """Return the error for an engine that does not answer correctly."""
         text = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return HostError(
-            f"Docker at {self.path}", "a running engine", text,
+            f"Docker at {self.path}",
+            "a running engine",
+            text,
             "start dockerd, give this user access to its socket, or use `isolation: cgroup`",
-        )  # fmt: skip
+        )
 
     def _send(self, method: str, path: str, body: object) -> tuple[_Connection, http.client.HTTPResponse]:
         connection = _Connection(self.path, PATIENCE_S)
@@ -199,9 +201,11 @@ def open_engine() -> Engine:
     scheme, _, path = given.partition("://")
     if given and (scheme != "unix" or not path):
         raise HostError(
-            "DOCKER_HOST", "a local socket such as unix:///var/run/docker.sock", given,
+            "DOCKER_HOST",
+            "a local socket such as unix:///var/run/docker.sock",
+            given,
             "unset it: measured programs run on the machine of the runner",
-        )  # fmt: skip
+        )
     return Engine(path or DEFAULT_SOCKET)
 
 

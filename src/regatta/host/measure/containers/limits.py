@@ -47,9 +47,11 @@ class ContainerLimits:
         if not self._allowed <= self._cores or (processors and self._allowed != self._cores):
             # If these CPUs are not available, cgroup v2 silently assigns others.
             raise HostError(
-                self._where, f"a container on CPUs {sorted(self._cores)}", f"CPUs {sorted(self._allowed)}",
+                self._where,
+                f"a container on CPUs {sorted(self._cores)}",
+                f"CPUs {sorted(self._allowed)}",
                 "give these CPUs to the control group of Docker; they may belong to another partition",
-            )  # fmt: skip
+            )
         if self._quota is not None:
             why = (
                 cpu_quota.why_not(*self._group, self._quota)
@@ -58,9 +60,11 @@ class ContainerLimits:
             )
             if why:
                 raise HostError(
-                    self._where, f"a container with a quota of {self._quota:g} CPUs", why,
+                    self._where,
+                    f"a container with a quota of {self._quota:g} CPUs",
+                    why,
                     "mount the control group cpu, restart dockerd, and check its warnings",
-                )  # fmt: skip
+                )
         self._check_capabilities()
 
     def _check_capabilities(self) -> None:
@@ -71,9 +75,11 @@ class ContainerLimits:
         if found != sum(1 << CAPABILITIES.index(name) for name in asked):
             got = [name for number, name in enumerate(CAPABILITIES) if found >> number & 1]
             raise HostError(
-                self._where, f"a container with the capabilities {', '.join(asked)}", ", ".join(got) or "none",
+                self._where,
+                f"a container with the capabilities {', '.join(asked)}",
+                ", ".join(got) or "none",
                 "run `regatta` as root, or remove the capabilities",
-            )  # fmt: skip
+            )
 
     def begin(self) -> None:
         """Start counting."""

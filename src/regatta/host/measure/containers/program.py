@@ -60,9 +60,11 @@ class Program:
         except (LookupError, ValueError, OSError) as error:
             self._close()
             raise HostError(
-                f"Docker at {engine.path}", "a container with processes on this machine", str(error),
+                f"Docker at {engine.path}",
+                "a container with processes on this machine",
+                str(error),
                 "use an engine on the machine of the runner",
-            ) from error  # fmt: skip
+            ) from error
         self._holder, self._main = self._fds
         try:
             self._limits.check()

@@ -132,7 +132,7 @@ class ContainerGroups:
             untold["minor_faults"] = "not counted by the control group"
         return ContainerUsage(
             self.version, total, user_s, system_s, peak, since["oom"], minor, since["major"], untold
-        )  # fmt: skip
+        )
 
     def close(self) -> None:
         """Close the files."""
