@@ -1,4 +1,6 @@
-"""The tutorials that measure on other machines, as they stand, in a fresh clone, on hosts of the tests."""
+"""The tutorials that measure on other machines, in a fresh clone, on hosts of the tests: as they stand, except for names of machines
+and, over SSH, the size of the program.
+"""
 
 from __future__ import annotations
 

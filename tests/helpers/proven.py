@@ -23,6 +23,8 @@ from pathlib import Path
 
 import pytest
 
+from helpers import tiers
+
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
 PROVEN = TESTS / "proven.json"
@@ -56,11 +58,11 @@ REASON = "AS PROVEN: nothing that this file depends on has changed since it pass
 
 
 def skip_proven(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip the tests of files that depend on nothing that has changed, in a run of a tier or of a part."""
+    """Skip the tests of files that depend on nothing that has changed, in a run of a tier or of a part; named ones always run."""
     if config.getoption("record") or not (config.getoption("full") or config.getoption("only")):
         return
-    recorded = read()
-    chosen = {item.path for item in items}
+    recorded, named = read(), tiers.Named(config)
+    chosen = {item.path for item in items if not named.path(item)}
     same = {path for path in FILES if path in chosen and recorded.get(path.name) == digest_of(path)}
     for item in items:
         if item.path in same:

@@ -67,7 +67,7 @@ def part_of(item: pytest.Item) -> str:
 
 def select(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the tests that the command line asks for, and give those of the first tier their time limit."""
-    named = _Named(config)
+    named = Named(config)
     only, first_tier = config.option.only, False
     if config.option.long:
         chosen = [item for item in items if item.get_closest_marker("long") is not None]
@@ -90,7 +90,7 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
         items[:] = chosen
 
 
-class _Named:
+class Named:
     """The paths and tests that the command line names, tests/ itself excepted."""
 
     def __init__(self, config: pytest.Config) -> None:

@@ -106,23 +106,31 @@ def test_only_a_file_whose_tests_all_passed_is_proven(
 
 
 @pytest.mark.parametrize(
-    ("options", "recorded", "skipped"),
+    ("options", "args", "recorded", "skipped"),
     [
-        ({"full": True}, True, True),
-        ({"only": "c"}, True, True),
-        ({"full": True}, False, False),
-        ({"full": True, "record": True}, True, False),
-        ({}, True, False),
+        ({"full": True}, ["tests"], True, True),
+        ({"only": "c"}, [], True, True),
+        ({"full": True}, ["tests"], False, False),
+        ({"full": True, "record": True}, ["tests"], True, False),
+        ({"full": True}, ["tests/workloads"], True, False),
+        ({"full": True}, [NAME], True, False),
+        ({}, ["tests"], True, False),
     ],
 )
 def test_a_proven_file_is_skipped_in_runs_of_a_tier_alone(
-    options: dict[str, Any], recorded: bool, skipped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: dict[str, Any],
+    args: list[str],
+    recorded: bool,
+    skipped: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path = tmp_path / "proven.json"
     path.write_text(json.dumps({FILE.name: digest_of(FILE) if recorded else "0"}))
     monkeypatch.setattr(proven, "PROVEN", path)
     marks: list[Any] = []
     item: Any = SimpleNamespace(path=FILE, add_marker=marks.append)
-    config: Any = SimpleNamespace(getoption=options.get)
+    invoked = SimpleNamespace(dir=TESTS.parent)
+    config: Any = SimpleNamespace(getoption=options.get, args=args, invocation_params=invoked)
     proven.skip_proven(config, [item])
     assert bool(marks) == skipped

@@ -20,8 +20,6 @@ from regatta.spec.load import load_spec
 
 MODEL = HOME / "configs" / "loads" / "shop.yml"
 GAPS = "Time between requests of a view"
-#: windows of seconds, in some of which another program may have had the processor
-TRIES = 4
 needs_servers = pytest.mark.skipif(bool(MISSING), reason=f"NOT TESTED: {', '.join(MISSING)} is not on PATH")
 
 
@@ -121,6 +119,7 @@ def test_the_highest_load_that_meets_a_target_is_found(tmp_path: Path) -> None:
     assert found["estimate"]["n"] == 2
 
 
+@pytest.mark.alone  # latencies of milliseconds: beside other programs, the distance is four times as large
 @needs_servers
 def test_the_log_of_a_proxy_under_a_model_has_the_latencies_of_the_model(tmp_path: Path) -> None:
     build = ["make", "-s", "-C", str(HOME / "benchmarks/web"), f"BUILD={tmp_path / 'build'}"]
@@ -144,17 +143,12 @@ def test_the_log_of_a_proxy_under_a_model_has_the_latencies_of_the_model(tmp_pat
         "--cache-bytes",
         "64000000",
     ]
-    for _ in range(TRIES):
-        done = subprocess.run(
-            [*web, *times, "--json"], check=True, cwd=tmp_path, timeout=120, capture_output=True, text=True
-        )
-        told = json.loads(done.stdout)
-        compared = json.loads(succeeded("model", "compare", str(MODEL), "proxy.log", "--json", cwd=tmp_path))
-        (distance,) = [
-            part["distance"] for part in compared["parts"] if part["part"] == "Latency of the origin"
-        ]
-        if distance < 2 * SMALL:
-            break
+    done = subprocess.run(
+        [*web, *times, "--json"], check=True, cwd=tmp_path, timeout=120, capture_output=True, text=True
+    )
+    told = json.loads(done.stdout)
+    compared = json.loads(succeeded("model", "compare", str(MODEL), "proxy.log", "--json", cwd=tmp_path))
+    (distance,) = [part["distance"] for part in compared["parts"] if part["part"] == "Latency of the origin"]
     # The origin of the model is not asked by chance alone: each object is new to the cache only once.
     assert distance < 2 * SMALL
     found = json.loads(succeeded("model", "log", "proxy.log", "--json", cwd=tmp_path))["model"]["proxy"]

@@ -50,8 +50,8 @@ class Costs:
         """Return the time of collections.
 
         Returns:
-            Shape (invocations, collections), ns. NaN where the costs give no time above 0: an application with fewer classes or
-            less machine code than suite gc has less of these, and their costs can be too large.
+            Shape (invocations, collections), ns. NaN where the costs give no time above 0. This can happen to an application with
+            fewer classes or less machine code than suite gc: they count below 0, and their fitted costs can be too large.
         """
         if not works:
             return np.zeros((self.per.shape[0], 0))

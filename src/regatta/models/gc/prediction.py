@@ -141,15 +141,20 @@ def _of_run(
         own = [each for each in collections if kind in (each.found.kind, ALL)]
         if own or kind == ALL:
             totals[kind] = _per_iteration([each.ns for each in own], len(counted), rows)
+    times = {kind: [each.ns for each in collections if each.found.kind == kind] for kind in kinds}
     if CPU in costs:
-        totals[CPU] = _per_iteration(costs[CPU].of(unforced).T, len(counted), rows)
+        times[CPU] = list(costs[CPU].of(unforced).T)
+        totals[CPU] = _per_iteration(times[CPU], len(counted), rows)
     notes = [
-        f"no time of {kind} collections: "
-        + ("their costs give none above 0; measure more rounds of suite gc" if kind in costs else "no costs")
-        for kind in kinds
-        if any(each.found.kind == kind and np.isnan(each.ns).any() for each in collections)
+        f"no {CPU if kind == CPU else f'time of {kind} collections'}: {_why_unknown(kind in costs)}"
+        for kind, own in times.items()
+        if np.isnan(own).any()
     ]
     return _OfRun(len(counted), collections, totals, notes)
+
+
+def _why_unknown(has_costs: bool) -> str:
+    return "the costs give none above 0; measure more rounds of suite gc" if has_costs else "no costs"
 
 
 def _per_iteration(ns: Sequence[Floats] | Floats, iterations: int, rows: int) -> tuple[float, Floats]:
