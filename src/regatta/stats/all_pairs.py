@@ -11,7 +11,7 @@ import numpy as np
 
 from regatta.stats.estimate import Contrast, Floats, Interval, check_level, safe_exp
 from regatta.stats.hosts import FIXED_HOSTS, SIDAK_HOSTS
-from regatta.stats.intervals import t_quantile
+from regatta.stats.looks import adjusted_for_looks, level_of_looks, quantile_over_looks
 from regatta.stats.multiplicity import sidak_level, sidak_p
 from regatta.stats.ratios import PAIRED, WELCH, paired_log_ratios, welch_log_ratio
 from regatta.stats.stein import STEIN
@@ -45,6 +45,7 @@ def paired_pairs(
     level: float = 0.95,
     samples: Sequence[Sequence[Floats]] | None = None,
     counted: Sequence[bool] | None = None,
+    looks: int = 0,
 ) -> list[tuple[PairRatio, ...]]:
     """Return the ratios of all pairs of the alternatives of each family, from blocks.
 
@@ -53,6 +54,7 @@ def paired_pairs(
         level: simultaneous confidence of the intervals of a family, between 0 and 1.
         samples: of each family, all values of each alternative, > 0, for pairs without common blocks; None: there are no others.
         counted: of each family, whether its values are exact counts (`paired_log_ratios`); None: no family has counts.
+        looks: as in `Contrast`.
 
     Returns:
         For each family the m = k (k - 1) / 2 pairs (i < j), in the order (0, 1), (0, 2) ...: Student's t on the differences of
@@ -78,21 +80,21 @@ def paired_pairs(
             both = ~np.isnan(table[:, i]) & ~np.isnan(table[:, j])
             if samples is not None and both.sum() < _LEAST_BLOCKS:
                 m = math.comb(alternatives, 2)
-                found[family][i, j] = _apart(i, j, samples[family], level, m, exact[family])
+                found[family][i, j] = _apart(i, j, samples[family], level, m, exact[family], looks)
                 continue
             same = shapes.setdefault((int(both.sum()), math.comb(alternatives, 2)), [])
             same.append((family, i, j, table[both, i], table[both, j]))
     for (_, m), rows in shapes.items():
         a, b = (np.stack([row[side] for row in rows]) for side in (3, 4))
         counts = [exact[row[0]] for row in rows]
-        contrasts = paired_log_ratios(a, b, sidak_level(level, m), counts)
+        contrasts = paired_log_ratios(a, b, level_of_looks(sidak_level(level, m), looks), counts)
         for (family, i, j, _, _), contrast in zip(rows, contrasts, strict=True):
-            found[family][i, j] = _simultaneous(i, j, contrast, level, m)
+            found[family][i, j] = _simultaneous(i, j, contrast, level, m, looks)
     return [tuple(own[pair] for pair in sorted(own)) for own in found]
 
 
 def welch_pairs(
-    groups: Sequence[Floats], level: float = 0.95, counted: bool = False
+    groups: Sequence[Floats], level: float = 0.95, counted: bool = False, looks: int = 0
 ) -> tuple[PairRatio, ...]:
     """Return the ratios of all pairs of independent samples: as `paired_pairs`, with Welch's t on logarithms.
 
@@ -100,6 +102,7 @@ def welch_pairs(
         groups: at least two samples, each of shape (n_i,), > 0.
         level: simultaneous confidence of all intervals, between 0 and 1.
         counted: whether the values are exact counts (`welch_log_ratio`).
+        looks: as in `Contrast`.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
@@ -108,7 +111,7 @@ def welch_pairs(
     """
     check_level(level)
     pairs = list(combinations(range(len(groups)), 2))
-    return tuple(_apart(i, j, groups, level, len(pairs), counted) for i, j in pairs)
+    return tuple(_apart(i, j, groups, level, len(pairs), counted, looks) for i, j in pairs)
 
 
 def sidak_method(method: str) -> str:
@@ -117,9 +120,11 @@ def sidak_method(method: str) -> str:
     return f"{SIDAK[base]}{comma}{remark}"
 
 
-def _apart(i: int, j: int, groups: Sequence[Floats], level: float, m: int, counted: bool) -> PairRatio:
-    contrast = welch_log_ratio(groups[i], groups[j], sidak_level(level, m), counted)
-    return _simultaneous(i, j, contrast, level, m)
+def _apart(
+    i: int, j: int, groups: Sequence[Floats], level: float, m: int, counted: bool, looks: int
+) -> PairRatio:
+    contrast = welch_log_ratio(groups[i], groups[j], level_of_looks(sidak_level(level, m), looks), counted)
+    return _simultaneous(i, j, contrast, level, m, looks)
 
 
 def simultaneous(ratio: Contrast, m: int) -> Contrast:
@@ -139,7 +144,8 @@ def simultaneous(ratio: Contrast, m: int) -> Contrast:
     own = ratio.interval
     interval = replace(own, method=sidak_method(own.method))
     if not math.isnan(own.low) and not own.is_exact:
-        wider = t_quantile(ratio.df, sidak_level(own.level, m)) / t_quantile(ratio.df, own.level)
+        wider = quantile_over_looks(ratio.df, sidak_level(own.level, m), ratio.looks)
+        wider /= quantile_over_looks(ratio.df, own.level, ratio.looks)
         low, point, high = (
             math.log(edge) if edge > 0.0 else -math.inf for edge in (own.low, own.point, own.high)
         )
@@ -148,9 +154,10 @@ def simultaneous(ratio: Contrast, m: int) -> Contrast:
             low=safe_exp(point - (point - low) * wider),
             high=safe_exp(point + (high - point) * wider),
         )
-    return Contrast(interval, sidak_p(ratio.p, m), ratio.df)
+    return replace(ratio, interval=interval, p=sidak_p(ratio.p, m))
 
 
-def _simultaneous(i: int, j: int, contrast: Contrast, level: float, m: int) -> PairRatio:
+def _simultaneous(i: int, j: int, contrast: Contrast, level: float, m: int, looks: int) -> PairRatio:
+    contrast = adjusted_for_looks(contrast, sidak_level(level, m), looks)
     ratio = replace(contrast.interval, level=level, method=sidak_method(contrast.interval.method))
     return PairRatio(i, j, ratio, sidak_p(contrast.p, m))

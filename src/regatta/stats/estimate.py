@@ -80,12 +80,14 @@ class Interval:
 class Contrast:
     """A difference (or ratio) with the two-sided p value of "no difference" (0 to 1; NaN when undefined).
 
-    `df`: degrees of freedom of Student's distribution for both; infinite for the normal, NaN when undefined.
+    `df`: degrees of freedom of Student's distribution for both; infinite for the normal, NaN when undefined. `looks`: the largest
+    number of rounds of a rule that looked at the values several times, for which both are adjusted (`looks.py`); 0: none did.
     """
 
     interval: Interval
     p: float
     df: float = NAN
+    looks: int = 0
 
     def mapped(self, function: Callable[[float], float]) -> Contrast:
         """Return the contrast with its interval after a monotone increasing `function`."""

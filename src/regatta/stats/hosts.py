@@ -19,7 +19,6 @@ from regatta.stats.anova import Anova, block_anova
 from regatta.stats.differences import welch_t
 from regatta.stats.estimate import (
     NAN,
-    NO_VARIANCE,
     Contrast,
     Floats,
     Interval,
@@ -30,6 +29,7 @@ from regatta.stats.estimate import (
     undefined,
 )
 from regatta.stats.intervals import t_quantile, t_two_sided_p
+from regatta.stats.looks import STOPPED, mean_over_looks
 from regatta.stats.moments import vector
 from regatta.stats.multiplicity import sidak_level, sidak_p
 from regatta.stats.ratios import do_not_vary
@@ -169,7 +169,9 @@ def with_exact_ratio(effect: HostEffect, a: ArrayLike, b: ArrayLike) -> HostEffe
     return replace(effect, effect=math.log(ratio), spreads=spreads, ratio=ratio)
 
 
-def pool_hosts(effects: Sequence[HostEffect], level: float = 0.95, random: bool = False) -> PooledEffect:
+def pool_hosts(
+    effects: Sequence[HostEffect], level: float = 0.95, random: bool = False, looks: int = 0
+) -> PooledEffect:
     """Pool the effects of several hosts.
 
     Args:
@@ -178,6 +180,7 @@ def pool_hosts(effects: Sequence[HostEffect], level: float = 0.95, random: bool 
         level: confidence, between 0 and 1.
         random: False: the result holds for these hosts; each has the same weight and keeps its own spread. True: it holds for
             hosts like these, by Student's t on the hosts' effects.
+        looks: as in `Contrast`; each host has decided for itself.
 
     Returns:
         Fixed: mean effect ± t(ν) · √(Σ v_h)/H, v_h = s²_h/n_h of the H hosts (of independent samples, the sum of both sides'),
@@ -185,7 +188,9 @@ def pool_hosts(effects: Sequence[HostEffect], level: float = 0.95, random: bool 
         values on the hosts used. The interaction is Welch's F. NaN with a reason without a host, without degrees of freedom,
         without spread, or with fewer than two random hosts. Of fixed hosts whose effects are all exact, the mean is exact: its
         interval is the point, and p is 0, or 1 for a ratio of 1. Random hosts with equal effects do not show how much others
-        differ: undefined.
+        differ: undefined. With several looks, each effect is more extreme than it is true, which a mean does not reduce. Fixed
+        hosts then have the mean of intervals that contain the effects of all hosts with the confidence `level`; random hosts and
+        the interaction are undefined.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
@@ -197,25 +202,38 @@ def pool_hosts(effects: Sequence[HostEffect], level: float = 0.95, random: bool 
     method = RANDOM_HOSTS if random else FIXED_HOSTS
     taken = tuple(one.known if random else one.judged for one in effects)
     used = [one for one, counts in zip(effects, taken, strict=True) if counts]
-    interaction = _interaction_of([one for one in effects if one.known])
+    known = [one for one in effects if one.known]
+    undefined_test = looks and not all(one.exact for one in known)
+    interaction = _unknown(STOPPED) if undefined_test else _interaction_of(known)
     if not used:
         return PooledEffect(_nothing(effects, level, method), interaction, 0, taken)
     n = sum(one.n for one in used)
     means = np.array([one.effect for one in used])
     point = float(means.mean())
     error = NAN
-    if random:
+    if random and looks:
+        contrast = Contrast(undefined(n, level, method, STOPPED, point), NAN)
+    elif random:
         contrast = _over_host_means(means, n, point, level)
     elif all(one.exact for one in used):
         return _pooled_exactly(used, interaction, taken, n, level)
     elif all(one.constant for one in used):
         reason = "the differences do not vary within hosts, so the variance is unknown"
         contrast = Contrast(undefined(n, level, method, reason, point), NAN)
+    elif looks:
+        errors = [_error_of(one) for one in used]
+        contrast = mean_over_looks(errors, point, n, level, looks, FIXED_HOSTS)
     else:
         variance, df = _satterthwaite([part for one in used for part in one.parts(1.0 / len(used))])
         error = math.sqrt(variance)
         contrast = _contrast(point, error, df, n, level, method)
     return PooledEffect(contrast, interaction, len(used), taken, error)
+
+
+def _error_of(effect: HostEffect) -> tuple[float, float]:
+    """Return the variance of an effect and its degrees of freedom."""
+    parts = effect.parts()
+    return _satterthwaite(parts) if any(variance for variance, _ in parts) else (0.0, math.inf)
 
 
 def _pooled_exactly(
@@ -334,13 +352,16 @@ def platform_difference(
     return PlatformDifference(these, like, taken_a, taken_b, exact_ratio)
 
 
-def pool_pair(effects: Sequence[HostEffect], alternatives: int, level: float = 0.95) -> PooledEffect:
+def pool_pair(
+    effects: Sequence[HostEffect], alternatives: int, level: float = 0.95, looks: int = 0
+) -> PooledEffect:
     """Pool one of all pairs of alternatives over fixed hosts, each pair with its own error.
 
     Args:
         effects: the pair's difference on each host.
         alternatives: number of alternatives, at least 2, which determines the number of pairs.
         level: simultaneous confidence of the intervals of all pairs, between 0 and 1.
+        looks: as in `pool_hosts`.
 
     Returns:
         As `pool_hosts` with fixed hosts, at the confidence level^(1/m) for the m = k (k - 1) / 2 pairs, and 1 - (1 - p)^m
@@ -355,11 +376,11 @@ def pool_pair(effects: Sequence[HostEffect], alternatives: int, level: float = 0
     if alternatives < 2:
         raise ValueError(f"pairs: expected at least 2 alternatives · got {alternatives}")
     m = math.comb(alternatives, 2)
-    pooled = pool_hosts(effects, sidak_level(level, m))
+    pooled = pool_hosts(effects, sidak_level(level, m), looks=looks)
     own = pooled.contrast
-    remark = f", {NO_VARIANCE}" if own.interval.is_exact else ""
-    interval = replace(own.interval, level=level, method=f"{SIDAK_HOSTS}{remark}")
-    return replace(pooled, contrast=Contrast(interval, sidak_p(own.p, m), own.df))
+    _, comma, remark = own.interval.method.partition(",")
+    interval = replace(own.interval, level=level, method=f"{SIDAK_HOSTS}{comma}{remark}")
+    return replace(pooled, contrast=replace(own, interval=interval, p=sidak_p(own.p, m)))
 
 
 def differing_hosts(effects: Sequence[HostEffect], level: float = 0.95) -> list[int]:
@@ -405,12 +426,13 @@ def _distance(effects: Sequence[HostEffect], places: Sequence[int], own: int) ->
     return abs(difference) / math.sqrt(variance)
 
 
-def host_interaction(tables: Sequence[ArrayLike]) -> HostInteraction:
+def host_interaction(tables: Sequence[ArrayLike], looks: int = 0) -> HostInteraction:
     """Test whether the alternatives differ by the same amounts on every host: all alternatives at once, in blocks.
 
     Args:
         tables: of each host, shape (blocks, k): row = block, column = alternative (the same on all hosts); NaN for a missing
             value.
+        looks: as in `pool_hosts`; the test is then undefined.
 
     Returns:
         F = T / c with f and m degrees of freedom. T = Σ (β_h - β)' W_h (β_h - β), with f independent contrasts. β_h are a
@@ -428,6 +450,8 @@ def host_interaction(tables: Sequence[ArrayLike]) -> HostInteraction:
     arrays = [np.asarray(table, dtype=np.float64) for table in tables]
     if len({array.shape[1:] for array in arrays}) > 1:
         raise ValueError("tables of hosts: expected the same alternatives in each")
+    if looks:
+        return _unknown(STOPPED)
     pairs = [(array, block_anova(array)) for array in arrays]
     fits = [(array, fit) for array, fit in pairs if not math.isnan(fit.error) and fit.df_between >= 1]
     if len(fits) < 2:

@@ -13,6 +13,7 @@ from regatta.stats.anova import Bools
 from regatta.stats.estimate import NAN, Contrast, Floats, Interval, check_level, exact, safe_exp, undefined
 from regatta.stats.hosts import geometric_mean
 from regatta.stats.intervals import mean_interval, t_quantile, t_two_sided_p
+from regatta.stats.looks import STOPPED, mean_over_looks, quantile_over_looks
 from regatta.stats.moments import vector
 
 THESE = "geometric-mean-these"
@@ -66,6 +67,7 @@ def suite_ratio(
     level: float = 0.95,
     shared: Together | None = None,
     exact_ratios: ArrayLike = NAN,
+    looks: int = 0,
 ) -> SuiteRatio:
     """Return the geometric mean of one ratio per benchmark.
 
@@ -76,6 +78,8 @@ def suite_ratio(
         level: confidence of each interval, between 0 and 1.
         shared: benchmarks whose ratios are not independent; None: all are independent, as ratios within blocks are.
         exact_ratios: shape (b,): the ratios that are exact (of counts that do not vary), whose variance is 0; NaN for the others.
+        looks: as in `Contrast`; `these` is then `mean_over_looks`, also where ratios are not independent, and `like_these` is
+            undefined.
 
     Returns:
         exp(mean of logs) with two intervals: `these` ± t(ν) · √(Σ v_i)/b, ν = (Σ v_i)²/Σ(v_i²/ν_i), where m benchmarks that share
@@ -107,6 +111,10 @@ def suite_ratio(
         found = exact(geometric_mean(exactly.tolist()), logs.size, level, THESE, NAN)
         return SuiteRatio(found.interval, like_these.mapped(safe_exp), found.p, found.df)
     spread, df = np.where(known, 0.0, spread), np.where(known, math.inf, df)
+    if looks:
+        found = _over_looks(logs, spread, df, known, level, looks)
+        other = undefined(logs.size, level, LIKE_THESE, STOPPED, found.interval.point)
+        return SuiteRatio(found.interval.mapped(safe_exp), other.mapped(safe_exp), found.p, found.df)
     found, common, common_df = _these(logs, spread, df, known, like_these.point, level, shared)
     these = found.interval
     if common > 0.0:
@@ -117,12 +125,15 @@ def suite_ratio(
     return SuiteRatio(these.mapped(safe_exp), like_these.mapped(safe_exp), found.p, found.df)
 
 
-def log_variance(ratio: Interval, df: float) -> float:
-    """Return the variance of the logarithm of a ratio, from its t interval with `df` degrees of freedom; NaN without one."""
+def log_variance(ratio: Interval, df: float, looks: int = 0) -> float:
+    """Return the variance of the logarithm of a ratio, from its t interval with `df` degrees of freedom; NaN without one.
+
+    `looks`: as in `Contrast`.
+    """
     if not (math.isfinite(ratio.low) and math.isfinite(ratio.high) and ratio.low > 0.0):
         return math.nan
     half = (math.log(ratio.high) - math.log(ratio.low)) / 2.0
-    return (half / t_quantile(df, ratio.level)) ** 2
+    return (half / quantile_over_looks(df, ratio.level, looks)) ** 2
 
 
 def _these(
@@ -139,20 +150,14 @@ def _these(
     `known`: which ratios are exact. `mean`: of `logs`, the point unless benchmarks share rounds.
     """
     b = int(logs.size)
-    if b == 0:
-        return _unknown(0, level, "no benchmarks")
-    if not np.isfinite(logs).all():
-        return _unknown(b, level, "a value is not a finite number")
-    unknown = ~known & ~(np.isfinite(variances) & (variances > 0.0) & (dfs > 0.0))
-    if unknown.any():
-        what = "the benchmark" if b == 1 else f"{int(unknown.sum())} of {b} benchmarks"
-        return _unknown(b, level, f"the variance of {what} is unknown", mean)
+    if problem := _problem(logs, variances, dfs, known):
+        return _unknown(b, level, problem, mean), 0.0, math.nan
     # Whole numbers as weights, divided by b at the end: ratios that share no rounds keep every digit of their sums.
     weights, point, spread, df = np.ones(b), mean, variances, dfs
     if shared is not None:
         if not (shared.variance > 0.0 and shared.df > 0.0):
             reason = shared.reason or "the variance of the rounds is unknown"
-            return _unknown(b, level, reason, mean)
+            return _unknown(b, level, reason, mean), 0.0, math.nan
         alone = np.setdiff1d(np.arange(b), shared.members)
         weights = np.append(weights[alone], float(len(shared.members)))
         points, spread, df = (
@@ -172,8 +177,32 @@ def _these(
     return these, (total - float(variances.sum())) / (b * (b - 1)), shared.df
 
 
-def _unknown(b: int, level: float, reason: str, point: float = math.nan) -> tuple[Contrast, float, float]:
-    return Contrast(undefined(b, level, THESE, reason, point), math.nan), 0.0, math.nan
+def _over_looks(
+    logs: Floats, variances: Floats, dfs: Floats, known: Bools, level: float, looks: int
+) -> Contrast:
+    b = int(logs.size)
+    point = float(logs.mean()) if b else math.nan
+    if problem := _problem(logs, variances, dfs, known):
+        return _unknown(b, level, problem, point)
+    errors = list(zip(variances.tolist(), dfs.tolist(), strict=True))
+    return mean_over_looks(errors, point, b, level, looks, THESE)
+
+
+def _problem(logs: Floats, variances: Floats, dfs: Floats, known: Bools) -> str:
+    """Return why the mean of ratios has no interval; "" if it has one."""
+    if not logs.size:
+        return "no benchmarks"
+    if not np.isfinite(logs).all():
+        return "a value is not a finite number"
+    unknown = ~known & ~(np.isfinite(variances) & (variances > 0.0) & (dfs > 0.0))
+    if not unknown.any():
+        return ""
+    what = "the benchmark" if logs.size == 1 else f"{int(unknown.sum())} of {logs.size} benchmarks"
+    return f"the variance of {what} is unknown"
+
+
+def _unknown(b: int, level: float, reason: str, point: float = math.nan) -> Contrast:
+    return Contrast(undefined(b, level, THESE, reason, point), math.nan)
 
 
 def _with_common(logs: Floats, point: float, common: float, common_df: float, level: float) -> Interval:
