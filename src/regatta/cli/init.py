@@ -40,10 +40,12 @@ suites: [{name}-suite.yml]
 platforms: [local]         # this machine; for other machines see docs/fleet.md
 benchmarks: [{{suite: {name}, benchmark: {name}}}]
 {factors}
-invocations: {{fixed: 10}}   # each is a fresh process; more invocations give narrower intervals
+{invocations}
 timeout_s: 300             # of one invocation
 seed: 1                    # Regatta draws the order of all invocations from it
 """
+_FIXED = "invocations: {fixed: 10}   # each is a fresh process; more invocations give narrower intervals"
+_DECIDED = "invocations: {decide: {relevance_percent: 2}}   # measure until each difference, or its absence within 2 %, is clear"
 _JAVA = """
 runtimes: [temurin-21]     # all names: regatta list runtimes
 collectors: [serial, parallel, g1]
@@ -120,7 +122,12 @@ def init(
     spec, suite = directory / f"{name}.yml", directory / f"{name}-suite.yml"
     files = {
         suite: _SUITE.format(name=name, files=words.files_text(), kind=kind, command=json.dumps(argv)),
-        spec: _SPEC.format(name=name, question=json.dumps(question), factors=factors),
+        spec: _SPEC.format(
+            name=name,
+            question=json.dumps(question),
+            factors=factors,
+            invocations=_DECIDED if factors else _FIXED,
+        ),
     }
     for path in files:
         if path.exists():

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from regatta.fleet.agent import Agent
 from regatta.fleet.remote.base import (
     LARGEST_KEPT_BYTES,
@@ -25,6 +27,7 @@ from regatta.host.journal.cells import CellsFile
 from regatta.host.journal.decisions import DECISIONS, DECISIONS_VERSION, read_decisions
 from regatta.host.journal.journal import Damage, read_file
 from regatta.host.journal.line_file import LineFile
+from regatta.host.journal.looks import Outcome
 from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.host.journal.record_shape import ALL_KEYS, shape_problem
 from regatta.host.printable import printable
@@ -33,8 +36,51 @@ from regatta.store.folder import Folder, write_json
 
 #: maximum number of refused lines that are reported
 _NAMED = 20
+#: no plan has more rounds
+_MOST_ROUNDS = 10**7
 #: maximum characters of a reason
 _SHOWN = 300
+
+
+class _Pair(BaseModel):
+    """The result of one comparison (`PairDecision`)."""
+
+    model_config = ConfigDict(strict=True)
+
+    a: str
+    b: str
+    series: str
+    n: int = Field(ge=0, le=_MOST_ROUNDS)
+    sd: float | None
+    half_width_percent: float | None
+    needed: int | None = Field(ge=0, le=_MOST_ROUNDS)
+    met: bool
+    reason: str
+    outcome: Outcome | None = None
+
+
+class _Decision(BaseModel):
+    """The result of one group (`GroupDecision`)."""
+
+    model_config = ConfigDict(strict=True)
+
+    needed: int | None
+    met: bool
+    modes: list[str]
+    pairs: list[_Pair]
+    reason: str
+    cells: dict[str, int] = Field(default_factory=dict)
+
+
+def _fits(entry: object, stopping: Mapping[str, Any]) -> bool:
+    """Return whether a decision has its form, and numbers of rounds between minimum and maximum of the plan."""
+    try:
+        found = _Decision.model_validate(entry)
+    except ValidationError:
+        return False
+    rounds = [*found.cells.values(), *([] if found.needed is None else [found.needed])]
+    allowed = range(stopping["pilot"], stopping["maximum"] + 1)
+    return (found.needed is not None or stopping["rule"] != "stein") and all(n in allowed for n in rounds)
 
 
 class Acceptance:
@@ -213,11 +259,11 @@ class TakenOver:
         if isinstance(cores, dict) and cores:
             write_json(self._directory / "cores.json", cores)
         if isinstance(decisions, dict) and decisions:
-            self._check(decisions)
+            known = self._known(decisions)
             # Decisions never change: local ones take precedence, except for groups that were undecided.
             local = read_decisions(self._directory / DECISIONS)
             made = {key: entry for key, entry in local.items() if entry.get("needed") is not None}
-            groups = {**local, **decisions["groups"], **made}
+            groups = {**local, **known, **made}
             write_json(self._directory / DECISIONS, {"v": DECISIONS_VERSION, "groups": groups})
         for item in read_file(self._copy.path):
             if isinstance(item, Damage):
@@ -227,22 +273,22 @@ class TakenOver:
                 if kept.get("sha256") and self._acceptance.keeps(item["cell_id"], kept["name"]):
                     self._fetch(agent, there, f"{item['invocation_id']}-a{item['attempt']}", kept)
 
-    def _check(self, decisions: Mapping[str, Any]) -> None:
-        """Validate the number of rounds that the host decided: known groups only, between minimum and maximum of the plan."""
+    def _known(self, decisions: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the host decided about groups of its plan, as it is if it fits the plan.
+
+        Raises:
+            HostError: it does not fit.
+        """
         stopping = self._acceptance.header.get("stopping") or {}
         known = {group["key"] for group in stopping.get("groups", ())}
         groups = decisions.get("groups")
         right = decisions.get("v") == DECISIONS_VERSION and isinstance(groups, dict)
-        for key, entry in groups.items() if isinstance(groups, dict) else ():
-            needed = entry.get("needed") if isinstance(entry, dict) else None
-            whole = isinstance(needed, int) and not isinstance(needed, bool)
-            open_ = isinstance(entry, dict) and needed is None and stopping["rule"] != "stein"
-            fits = open_ or (whole and stopping["pilot"] <= needed <= stopping["maximum"])
-            # Groups that are no longer planned do not count.
-            right &= key not in known or fits
-        if not right:
+        # Groups that are no longer planned do not count.
+        found = {key: entry for key, entry in (groups or {}).items() if key in known} if right else {}
+        if not (right and all(_fits(entry, stopping) for entry in found.values())):
             where, got = f"host {self._host}: decisions about rounds", printable(json.dumps(decisions), 300)
             raise distrusted(where, "decisions that fit its plan", got)
+        return found
 
     def _fetch(self, agent: Agent, there: str, folder: str, kept: Mapping[str, Any]) -> None:
         target = self._directory / "kept" / folder / kept["name"]

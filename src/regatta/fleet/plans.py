@@ -90,10 +90,11 @@ def write_experiment(
 
 
 def _stopping(stopping: Stopping | None) -> dict[str, Any] | None:
-    """Return the fields of the rule. `seconds` is absent without a value, so that documents of other rules stay the same."""
+    """Return the fields of the rule. Those of one rule alone are absent in others, so that their documents stay the same."""
     if stopping is None:
         return None
-    return {name: value for name, value in vars(stopping).items() if name != "seconds" or value is not None}
+    own = ("seconds", "budget_s")
+    return {name: value for name, value in vars(stopping).items() if name not in own or value is not None}
 
 
 def _versions(hosts: Mapping[str, ResolvedHost]) -> dict[str, str]:

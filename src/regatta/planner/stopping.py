@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from regatta.host.journal.stopping import PER_CELL, WITHOUT_TARGET
+from regatta.host.journal.stopping import PER_CELL, UNTIL_DECIDED, WITHOUT_TARGET
 from regatta.host.values.cell import Cell
 from regatta.host.values.digest import digest_of
 from regatta.host.values.experiment import Experiment, Stopping
@@ -31,29 +32,56 @@ def stopping_header(
     stopping = experiment.stopping
     if stopping is None:
         return None
-    quantiles = (
-        {} if stopping.rule in WITHOUT_TARGET else {"t": t_quantiles(experiment.level, stopping.maximum - 1)}
-    )
+    groups = block_groups(experiment, stopping, cells, group_sizes)
+    pairs = (sum(b is not None for _, b in group["pairs"]) for group in groups)
+    compared = _sharing_the_error(group_sizes, pairs)
     return {
         **_told(stopping),
         "level": experiment.level,
-        **quantiles,
+        **_quantiles(experiment, stopping, compared),
         "steady": vars(experiment.steady),
-        "groups": block_groups(experiment, stopping, cells, group_sizes),
+        "groups": groups,
     }
+
+
+def _quantiles(experiment: Experiment, stopping: Stopping, compared: int) -> dict[str, Any]:
+    """Return the quantiles of Student's t for the runner; `compared`: number of comparisons that share the error."""
+    if stopping.rule in WITHOUT_TARGET:
+        return {}
+    df = stopping.maximum - 1
+    if stopping.rule != UNTIL_DECIDED:
+        return {"t": t_quantiles(experiment.level, df)}
+    from regatta.stats.looks import level_of_looks
+
+    # All intervals of a host together have the level of the experiment (Sidak).
+    level = level_of_looks(experiment.level ** (1 / compared), stopping.maximum)
+    return {"t": t_quantiles(level, df), "compared": compared}
+
+
+def _sharing_the_error(sizes: Iterable[int], pairs: Iterable[int]) -> int:
+    """Return the number of comparisons of a host that share the error, at least 1.
+
+    Args:
+        sizes, pairs: of each block group, the number of cells and of comparisons. The analysis also compares all pairs of a group.
+    """
+    return max(1, sum(pairs), *(math.comb(size, 2) for size in sizes))
 
 
 def block_groups(
     experiment: Experiment, stopping: Stopping, cells: Sequence[Cell], group_sizes: Sequence[int]
 ) -> list[dict[str, Any]]:
     """Return each block group, or with `javastats-cell` each cell: its `cells` and `pairs` by index, and a `key` that hashes the inputs of a decision."""
-    groups = []
-    first = 0
+    placed_pairs, first = [], 0
     alone = stopping.rule == PER_CELL
     for size in [1] * len(cells) if alone else group_sizes:
         pairs = [(0, None)] if alone else compared_pairs(cells[first : first + size], experiment.baseline)
-        members = range(first, first + size)
         placed = [(first + a, None if b is None else first + b) for a, b in pairs]
+        placed_pairs.append((range(first, first + size), placed))
+        first += size
+    pairs_of_groups = (sum(b is not None for _, b in placed) for _, placed in placed_pairs)
+    compared = _sharing_the_error((len(members) for members, _ in placed_pairs), pairs_of_groups)
+    groups = []
+    for members, placed in placed_pairs:
         identity = {
             "cells": sorted(cells[i].cell_id for i in members),
             "pairs": sorted(sorted(cells[i].cell_id for i in pair if i is not None) for pair in placed),
@@ -71,10 +99,12 @@ def block_groups(
         # They determine which rounds are the pilot. The usual number is not named, as above.
         if experiment.discarded is not None:
             identity["discarded"] = experiment.discarded
+        # All comparisons of the host share the error.
+        if stopping.rule == UNTIL_DECIDED:
+            identity["compared"] = compared
         groups.append(
             {"key": digest_of(identity), "cells": list(members), "pairs": [list(p) for p in placed]}
         )
-        first += size
     return groups
 
 

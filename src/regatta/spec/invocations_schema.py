@@ -12,6 +12,9 @@ from regatta.spec.fields import Strict, refusal
 MAX_ADAPTIVE = 10_000
 
 
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+
+
 class Adaptive(Strict):
     """Measure until the intervals are narrow enough. All alternatives of a block stop together, based on their differences, except with `javastats-cell`."""
 
@@ -58,8 +61,40 @@ class Adaptive(Strict):
         return self
 
 
+class Decide(Strict):
+    """Measure each comparison until it has an answer: one alternative is faster, or they are equivalent. An alternative whose comparisons all have an answer leaves the blocks."""
+
+    relevance_percent: float = Field(
+        2.0,
+        description="Largest irrelevant difference, in percent. A comparison is equivalent if its interval excludes larger ones.",
+        gt=0,
+        le=100,
+        examples=[1],
+    )
+    maximum: int = Field(
+        30,
+        description="Maximum number of rounds. A comparison without an answer ends earlier if an answer within them is not to be "
+        "expected. Rare slow runs and differences that depend on their predecessors need all rounds.",
+        ge=3,
+        le=MAX_ADAPTIVE,
+        examples=[100],
+    )
+    budget: str | None = Field(
+        None,
+        description="Measuring time of the experiment on each host, as `90s`, `30m`, `2h` or `1d`. When it is spent, the comparisons "
+        "without an answer are undecided. Measuring ends before the look at the values that it does not reach.",
+        pattern=r"^[1-9][0-9]{0,5}[smhd]$",
+        examples=["2h"],
+    )
+
+    @property
+    def budget_s(self) -> float | None:
+        """Return the budget in seconds."""
+        return None if self.budget is None else int(self.budget[:-1]) * _SECONDS[self.budget[-1]]
+
+
 class Invocations(Strict):
-    """Number of invocations of each cell, each in a fresh process: either `fixed` or `adaptive`. `fixed` can be the minimum of a number that each host decides."""
+    """Number of invocations of each cell, each in a fresh process: `fixed`, `adaptive` or `decide`. `fixed` can be the minimum of a number that each host decides."""
 
     fixed: int | None = Field(
         None,
@@ -108,14 +143,20 @@ class Invocations(Strict):
         description=str(Adaptive.__doc__),
         examples=[{"target_percent": 1}],
     )
+    decide: Decide | None = Field(
+        None,
+        description=str(Decide.__doc__),
+        examples=[{"relevance_percent": 1}],
+    )
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Invocations:
-        fix = "write `invocations: {fixed: 10}`"
-        if self.adaptive is not None and self.fixed is not None:
-            raise refusal("either `fixed` or `adaptive`", "remove one of them", key="adaptive")
-        if self.adaptive is None and self.fixed is None:
-            raise refusal("`fixed` (the number of invocations) or `adaptive`", fix, key="fixed")
+        given = [key for key in ("fixed", "adaptive", "decide") if getattr(self, key) is not None]
+        if len(given) > 1:
+            raise refusal("one of `fixed`, `adaptive` and `decide`", "remove the others", key=given[-1])
+        if not given:
+            fix = "write `invocations: {fixed: 10}`"
+            raise refusal("`fixed` (the number of invocations), `adaptive` or `decide`", fix, key="fixed")
         if self.each_counter is not None and self.fixed is None:
             raise refusal(
                 "`fixed` beside `each_counter`",
@@ -132,7 +173,8 @@ class Invocations(Strict):
         if self.seconds is None or self.maximum is None:
             return self
         if self.fixed is None or self.each_counter is not None:
-            other = "adaptive" if self.fixed is None else "each_counter"
+            rule = "adaptive" if self.decide is None else "decide"
+            other = rule if self.fixed is None else "each_counter"
             raise refusal("only `fixed` beside `seconds`", f"remove `{other}`, or `seconds`", key="seconds")
         if self.maximum < self.fixed:
             fix = f"write `maximum: {self.fixed}` or more"

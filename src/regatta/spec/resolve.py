@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import Problem
+from regatta.host.journal.looks import FIRST
+from regatta.host.journal.stopping import UNTIL_DECIDED
 from regatta.host.values.counters import METRICS, higher_is_better
 from regatta.host.values.experiment import (
     Benchmark,
@@ -199,7 +201,7 @@ class Resolver(Reporter):
             minheap_passes=spec.minheap.passes,
             kept_minheaps=kept,
             level=float(spec.level),
-            theta_percent=float(spec.theta_percent),
+            theta_percent=self.theta_percent(),
             capacity=capacity,
             results_directory=spec.results.directory,
             labels=dict(spec.labels),
@@ -213,8 +215,8 @@ class Resolver(Reporter):
     def stopping(self, benchmarks: Sequence[Benchmark]) -> Stopping | None:
         """Return the stopping rule; None for a fixed number of rounds."""
         invocations = self.spec.invocations
-        adaptive = invocations.adaptive
-        if adaptive is None and invocations.each_counter is None and invocations.seconds is None:
+        adaptive, decide = invocations.adaptive, invocations.decide
+        if not (adaptive or decide or invocations.each_counter or invocations.seconds):
             return None
         if self.spec.order == "back-to-back":
             self.problem(
@@ -227,9 +229,19 @@ class Resolver(Reporter):
             fixed, seconds = invocations.fixed or 0, float(invocations.seconds)
             maximum = invocations.maximum
             return Stopping("seconds", fixed, maximum, seconds=seconds) if maximum > fixed else None
+        if decide is not None:
+            relevance, budget_s = float(decide.relevance_percent), decide.budget_s
+            return Stopping(UNTIL_DECIDED, FIRST, decide.maximum, relevance, budget_s=budget_s)
         if adaptive is None:
             return self.rounds_of_counters(invocations.fixed or 0, invocations.each_counter or 0, benchmarks)
         return Stopping(adaptive.rule, adaptive.pilot, adaptive.maximum, float(adaptive.target_percent))
+
+    def theta_percent(self) -> float:
+        """Return the smallest difference of practical interest: that of `decide`, unless the spec has its own."""
+        decide = self.spec.invocations.decide
+        if decide is None or "theta_percent" in self.spec.model_fields_set:
+            return float(self.spec.theta_percent)
+        return float(decide.relevance_percent)
 
     def rounds_of_counters(self, fixed: int, each: int, benchmarks: Sequence[Benchmark]) -> Stopping | None:
         """Return the rule that counts each group of counters in `each` rounds; None if `fixed` suffices."""

@@ -60,6 +60,22 @@ def test_two_commands_are_two_alternatives_of_one_block(folder: Path) -> None:
     assert [cell["modifiers"] for cell in json.loads(planned.stdout)["cells"]] == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        (["--command", "./old.sh"], None),
+        (["--compare", "./old.sh", "./new.sh"], "decide"),
+        (["--jar", "app.jar"], "decide"),
+    ],
+)
+def test_comparisons_are_measured_until_they_are_clear(
+    folder: Path, arguments: list[str], rule: str | None
+) -> None:
+    assert started("mine", *arguments).exception is None
+    stopping = load_spec(folder / "mine.yml", find_home()).stopping
+    assert (stopping.rule if stopping else None) == rule
+
+
 @pytest.mark.parametrize(("variant", "said"), [("a", "one  two\n"), ("b", "three\n")])
 def test_the_variable_chooses_the_command(variant: str, said: str) -> None:
     argv = [

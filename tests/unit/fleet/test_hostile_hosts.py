@@ -170,16 +170,60 @@ def test_a_hostile_answer_is_an_error_that_names_the_host_and_no_more(bed: Bed, 
         agent.resolve(Resolve(None, None, None))  # the question does not matter
 
 
+def decision(**changes: object) -> dict[str, object]:
+    """What a host decides about a group of two alternatives."""
+    pair = {
+        "a": "a", "b": "b", "series": "", "n": 3, "sd": 0.1, "half_width_percent": 1.0, "needed": None, "met": False,
+        "reason": "not yet", "outcome": None,
+    }  # fmt: skip
+    of_pair = {
+        key: value for key, value in changes.items() if key in pair and key not in ("needed", "met", "reason")
+    }
+    whole = {
+        "needed": None,
+        "met": False,
+        "modes": [],
+        "pairs": [{**pair, **of_pair}],
+        "reason": "",
+        "cells": {},
+    }
+    return {**whole, **{key: value for key, value in changes.items() if key not in of_pair}}
+
+
 @pytest.mark.parametrize("needed", [0, -1, 10**9, True, "3"])
 def test_a_host_cannot_decide_for_fewer_or_more_rounds_than_the_plan_allows(bed: Bed, needed: object) -> None:
-    stopping = {"groups": [{"key": "k", "cells": [0]}], "pilot": 2, "maximum": 9}
+    stopping = {"rule": "stein", "groups": [{"key": "k", "cells": [0]}], "pilot": 2, "maximum": 9}
     write_plan(bed.folder, [SLOW], rounds=9, stopping=stopping)
     taken = TakenOver(bed.folder, HOST, Acceptance(bed.folder.host_header(HOST), 0), 0)
+    decided = {"v": 1, "groups": {"k": decision(needed=needed)}}
     try:
         with pytest.raises(HostError, match="decisions"):
-            taken.finish(
-                {"decisions": {"v": 1, "groups": {"k": {"needed": needed}}}}, bed.segment().agent, "/x"
-            )
+            taken.finish({"decisions": decided}, bed.segment().agent, "/x")
+    finally:
+        taken.close()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"cells": cells} for cells in ([3], {"a": 1}, {"a": 10}, {"a": True}, {"a": None})),
+        *({"outcome": outcome} for outcome in ("faster", ["less"], {})),
+        {"sd": "x"},
+        {"n": 10**4000},
+        {"pairs": 5},
+        {"pairs": [{}]},
+        {"met": None},
+        {"modes": [1]},
+    ],
+)
+def test_a_host_cannot_end_an_alternative_outside_the_plan(bed: Bed, changes: dict[str, object]) -> None:
+    stopping = {"rule": "decide", "groups": [{"key": "k", "cells": [0]}], "pilot": 3, "maximum": 9}
+    write_plan(bed.folder, [SLOW], rounds=9, stopping=stopping)
+    taken = TakenOver(bed.folder, HOST, Acceptance(bed.folder.host_header(HOST), 0), 0)
+    decisions = {"v": 1, "groups": {"k": decision(**changes)}}
+    try:
+        with pytest.raises(HostError, match="decisions"):
+            taken.finish({"decisions": decisions}, bed.segment().agent, "/x")
     finally:
         taken.close()
 
@@ -192,10 +236,20 @@ def test_an_open_decision_is_accepted_and_replaced_by_the_next_one(bed: Bed) -> 
     agent = bed.segment().agent
     try:
         for k, made in ((None, 3), (5, 4)):
-            groups_now = {"k": {"needed": k}, "made": {"needed": made}}
+            groups_now = {"k": decision(needed=k), "made": decision(needed=made), "gone": {}}
             taken.finish({"decisions": {"v": 1, "groups": groups_now}}, agent, "/x")
             told = read_decisions(bed.folder.decisions(HOST))
             assert {key: entry["needed"] for key, entry in told.items()} == {"k": k, "made": 3}
+    finally:
+        taken.close()
+
+
+def test_decisions_of_an_earlier_rule_do_not_matter_to_a_plan_without_one(bed: Bed) -> None:
+    write_plan(bed.folder, [SLOW], rounds=9)
+    taken = TakenOver(bed.folder, HOST, Acceptance(bed.folder.host_header(HOST), 0), 0)
+    try:
+        taken.finish({"decisions": {"v": 1, "groups": {"k": decision()}}}, bed.segment().agent, "/x")
+        assert read_decisions(bed.folder.decisions(HOST)) == {}
     finally:
         taken.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -15,6 +16,8 @@ from regatta.host.values.experiment import Experiment, SteadyState, Stopping
 from regatta.host.values.resolved import ResolvedHost
 from regatta.planner.cells import cross
 from regatta.planner.plan import HostPlan, plan_host, segment_bounds
+from regatta.planner.stopping import t_quantiles
+from regatta.stats.looks import level_of_looks
 
 Minheaps = dict[tuple[str, str], int]
 STEIN = Stopping("stein", 4, 9, 1.0)
@@ -63,6 +66,30 @@ def test_a_measuring_time_needs_no_quantiles_and_adds_no_key_to_other_rules(
     rule = {name: header[name] for name in header if name not in ("level", "steady", "groups")}
     assert rule == {"rule": "seconds", "pilot": 4, "maximum": 9, "seconds": 3.0}
     assert "seconds" not in plan_of(adaptive, host, minheaps).header("")["stopping"]
+
+
+def test_deciding_shares_the_error_among_all_comparisons_of_the_host(
+    experiment: Experiment, host: ResolvedHost, minheaps: Minheaps
+) -> None:
+    stopping = Stopping("decide", 3, 9, 2.0, budget_s=7200.0)
+    plan = plan_of(replace(experiment, stopping=stopping, invocations=9), host, minheaps)
+    told = plan.header("")["stopping"]
+    pairs, largest = (
+        of(len(group[key]) for group in told["groups"]) for of, key in ((sum, "pairs"), (max, "cells"))
+    )
+    assert told["compared"] == max(pairs, math.comb(largest, 2)) > 1
+    assert told["budget_s"] == 7200.0
+    assert told["t"] == t_quantiles(level_of_looks(0.95 ** (1 / told["compared"]), 9), 8)
+    # Looks are within segments, so the first one is as long as the others.
+    rows = plan.row_count // 9
+    assert segment_bounds(plan.experiment, plan.row_count)[0] == (
+        0,
+        rows * plan.experiment.rounds_per_segment,
+    )
+    # With fewer comparisons, each has more of the error: a decision is another one.
+    fewer = replace(plan, cells=plan.cells[: plan.group_sizes[0]], group_sizes=plan.group_sizes[:1])
+    other = fewer.header("")["stopping"]["groups"][0]["key"]
+    assert other != told["groups"][0]["key"]
 
 
 def test_the_pilot_is_the_first_segment(adaptive: Experiment, host: ResolvedHost, minheaps: Minheaps) -> None:

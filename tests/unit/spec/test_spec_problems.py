@@ -140,16 +140,18 @@ def test_a_heap_factor_in_an_exclude_must_be_one_of_the_spec(one: One) -> None:
     assert got == "'1.3'"
 
 
-def test_invocations_are_either_fixed_or_adaptive(one: One) -> None:
+def test_invocations_are_fixed_or_have_one_rule(one: One) -> None:
     where, expected, _, fix = one(MINIMAL.replace("{fixed: 3}", "{fixed: 3, adaptive: {}}"))
-    assert (where, fix) == ("spec.yml:3:invocations.adaptive", "remove one of them")
-    assert expected == "either `fixed` or `adaptive`"
+    assert (where, fix) == ("spec.yml:3:invocations.adaptive", "remove the others")
+    assert {"`fixed`,", "`adaptive`", "`decide`"} <= set(expected.split())
+    where, *_ = one(MINIMAL.replace("{fixed: 3}", "{adaptive: {}, decide: {}}"))
+    assert where == "spec.yml:3:invocations.decide"
     for value, fix in (("9", "{fixed: 9}"), ("[9]", "{fixed: 10}"), ("true", "{fixed: 10}")):
         assert one(MINIMAL.replace("{fixed: 3}", value))[3] == f"write `invocations: {fix}`"
     where, expected, _, _ = one(MINIMAL.replace("{fixed: 3}", "{}"))
     assert where == "spec.yml:3:invocations.fixed"
     assert expected.startswith("`fixed` (")
-    assert expected.endswith(" or `adaptive`")
+    assert expected.endswith("`adaptive` or `decide`")
 
 
 @pytest.mark.parametrize(
@@ -160,6 +162,7 @@ def test_invocations_are_either_fixed_or_adaptive(one: One) -> None:
         ("{fixed: 3, seconds: 3, maximum: 2}", "maximum", "write `maximum: 3` or more"),
         ("{fixed: 3, seconds: 3, maximum: 9, each_counter: 2}", "seconds", "remove `each_counter`"),
         ("{adaptive: {}, seconds: 3, maximum: 9}", "seconds", "remove `adaptive`"),
+        ("{decide: {}, seconds: 3, maximum: 9}", "seconds", "remove `decide`"),
         ("{fixed: 3, seconds: 0, maximum: 9}", "seconds", ""),
     ],
 )
@@ -175,6 +178,22 @@ def test_adaptive_invocations_have_room_after_their_pilot(one: One) -> None:
     assert (expected, got) == ("`maximum` >= `pilot` (40)", "missing")
     where, expected, _, _ = one(MINIMAL.replace("{fixed: 3}", "{adaptive: {pilot: 2}}"))
     assert (where, expected) == ("spec.yml:3:invocations.adaptive.pilot", "a number >= 3")
+
+
+@pytest.mark.parametrize(
+    ("decide", "key"),
+    [
+        ("{relevance_percent: 0}", "relevance_percent"),
+        ("{maximum: 2}", "maximum"),
+        ("{budget: 2}", "budget"),
+        ("{budget: 0h}", "budget"),
+        ("{budget: 2 hours}", "budget"),
+        ("{target_percent: 1}", "target_percent"),
+    ],
+)
+def test_what_decides_has_a_relevance_rounds_and_a_time(one: One, decide: str, key: str) -> None:
+    where, *_ = one(MINIMAL.replace("{fixed: 3}", f"{{decide: {decide}}}"))
+    assert where == f"spec.yml:3:invocations.decide.{key}"
 
 
 def test_back_to_back_has_no_rounds_after_which_it_could_stop(one: One) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,11 +15,13 @@ from regatta.answers.spine.names import Names, full_names, short_names
 from regatta.answers.spine.pairs import Pair
 from regatta.answers.spine.result import Comparison
 from regatta.answers.spine.samples import Series
+from regatta.answers.spine.stops import Stops
 from regatta.answers.spine.verdicts import Verdict, Verdicts, judge, shows_difference
 from regatta.answers.spine.words import compared, counted, no_difference, sample_words, too_small
 from regatta.figures.text import show_ci, show_ratio
 from regatta.host.units import is_counted
 from regatta.stats.estimate import Contrast, undefined
+from regatta.stats.looks import adjusted_for_looks, level_of_looks
 from regatta.stats.ratios import PAIRED, WELCH, georges_ratio, paired_log_ratios, welch_log_ratio
 from regatta.stats.stein import STEIN, stein_log_ratio
 
@@ -34,10 +36,6 @@ class PairContrast:
     contrast: Contrast
     why_apart: str = ""
     left_out: int = 0
-
-
-#: number of common blocks, first in round order, from which Stein's rule chose the sample size; None if it did not
-PilotPairs = Callable[[Pair], int | None]
 
 
 def compare_pairs(
@@ -78,14 +76,18 @@ def compare_pairs(
     return comparisons, warnings
 
 
-def contrasts_of(pairs: Sequence[Pair], level: float, pilot_pairs: PilotPairs) -> list[PairContrast]:
+def contrasts_of(pairs: Sequence[Pair], level: float, stops: Stops) -> list[PairContrast]:
     """Return the ratio of every pair, on logarithms; pairs with equally many common blocks are computed together.
 
     Args:
         level: confidence of each single interval, between 0 and 1.
-        pilot_pairs: number of common blocks, first in round order, from which Stein's rule chose the sample size; None if
-            it did not.
+        stops: whose rules chose the number of rounds.
     """
+    nominal = level_of_looks(level, stops.looks)
+
+    def looked_at(contrast: Contrast) -> Contrast:
+        return adjusted_for_looks(contrast, level, stops.looks)
+
     found: dict[int, PairContrast] = {}
     by_size: dict[int, list[tuple[int, list[float], list[float], int, bool]]] = {}
     for place, pair in enumerate(pairs):
@@ -96,13 +98,12 @@ def contrasts_of(pairs: Sequence[Pair], level: float, pilot_pairs: PilotPairs) -
             continue
         common = pair.common
         if len(common) < _LEAST_PAIRS:
-            found[place] = PairContrast(
-                welch_log_ratio(a.values, b.values, level, is_counted(a.unit)), _why_apart(a, b)
-            )
+            unpaired = welch_log_ratio(a.values, b.values, nominal, is_counted(a.unit))
+            found[place] = PairContrast(looked_at(unpaired), _why_apart(a, b))
             continue
         counts = is_counted(a.unit)
         left_out = len(a.samples) + len(b.samples) - 2 * len(common)
-        pilot = pilot_pairs(pair)
+        pilot = stops.pilot_pairs(pair)
         if pilot is not None:
             common = sorted(common, key=lambda key: key[1])
         x, y = ([side.by_block[key] for key in common] for side in (a, b))
@@ -114,11 +115,11 @@ def contrasts_of(pairs: Sequence[Pair], level: float, pilot_pairs: PilotPairs) -
         contrasts = paired_log_ratios(
             np.array([x for _, x, _, _, _ in rows]),
             np.array([y for _, _, y, _, _ in rows]),
-            level,
+            nominal,
             [counts for _, _, _, _, counts in rows],
         )
         for (place, _, _, left_out, _), contrast in zip(rows, contrasts, strict=True):
-            found[place] = PairContrast(contrast, "", left_out)
+            found[place] = PairContrast(looked_at(contrast), "", left_out)
     return [found[place] for place in range(len(pairs))]
 
 
@@ -142,9 +143,7 @@ def with_disturbed(
 def _disturbed(pair: Pair, level: float, by_the_paper: bool) -> PairContrast:
     a, b = (side.with_perturbed if side and side.disturbed else side for side in (pair.a, pair.b))
     every = [replace(pair, a=a, b=b)]
-    ways = (
-        contrasts_by_the_paper(every, level) if by_the_paper else contrasts_of(every, level, lambda _: None)
-    )
+    ways = contrasts_by_the_paper(every, level) if by_the_paper else contrasts_of(every, level, Stops())
     contrast = ways[0].contrast
     return replace(ways[0], contrast=replace(contrast, interval=contrast.interval.disturbed(), p=math.nan))
 

@@ -107,7 +107,7 @@ def make_context(
     names = Names(samples.cells)
     pairs, lacking = pairs_of(samples, baseline, compared)
     stops = read_stops(folder, samples)
-    ratios = contrasts_of(pairs, facts.level, stops.pilot_pairs)
+    ratios = contrasts_of(pairs, facts.level, stops)
     by_the_paper = options.method == GEORGES_2007
     contrasts = contrasts_by_the_paper(pairs, facts.level) if by_the_paper else ratios
     # The paper adjusts for multiple comparisons by Tukey's intervals only.
@@ -118,7 +118,7 @@ def make_context(
     verdicts = _verdicts(pairs, contrasts, extra, facts.theta_percent)
     every = holm([*further, *(one.contrast.p for one in contrasts)])[: len(further)].tolist()
     families, unblocked = judge_families(
-        samples, facts.level, names, options.method, ranked, facts.theta_percent, verdicts
+        samples, facts.level, names, options.method, ranked, facts.theta_percent, verdicts, stops.looks
     )
     shown = with_disturbed(pairs, contrasts, facts.level, by_the_paper)
     comparisons, apart = compare_pairs(pairs, shown, names, facts.theta_percent, extra, verdicts)

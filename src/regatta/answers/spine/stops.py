@@ -9,7 +9,7 @@ from typing import Any
 from regatta.answers.spine.pairs import Pair
 from regatta.answers.spine.samples import PlannedCell, Samples
 from regatta.host.journal.decisions import groups_of, read_decisions
-from regatta.host.journal.stopping import LEAST_BLOCKS
+from regatta.host.journal.stopping import LEAST_BLOCKS, UNTIL_DECIDED
 from regatta.store.folder import Folder
 
 
@@ -29,6 +29,12 @@ class StopGroup:
     def needed(self) -> int | None:
         return None if self.decision is None else self.decision["needed"]
 
+    def needed_of(self, cell: PlannedCell) -> int:
+        """Return the rounds that a cell needs, without discarded ones; the maximum while that is not decided."""
+        own = (self.decision or {}).get("cells") or {}
+        needed = own.get(cell.cell_id, self.needed)
+        return int(self.rule["maximum"] if needed is None else needed)
+
 
 class Stops:
     """All block groups of an experiment with a variable number of rounds."""
@@ -36,6 +42,12 @@ class Stops:
     def __init__(self, groups: Sequence[StopGroup] = ()) -> None:
         self.groups = groups
         self._of = {(cell.place.host, cell.cell_id): group for group in groups for cell in group.cells}
+
+    @property
+    def looks(self) -> int:
+        """Return the largest number of rounds if the rule looks at the values several times (`decide`), else 0."""
+        rule = self.groups[0].rule if self.groups else {}
+        return int(rule["maximum"]) if rule.get("rule") == UNTIL_DECIDED else 0
 
     def pilot_pairs(self, pair: Pair) -> int | None:
         """Return from how many common blocks of a comparison Stein's rule chose the number of rounds.

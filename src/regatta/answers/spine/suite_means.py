@@ -9,8 +9,10 @@ from dataclasses import replace
 from regatta.answers.spine.pairs import Pair
 from regatta.answers.spine.rounds import FEW_ROUNDS, round_means
 from regatta.host.values.benchmark_label import parts_of_label
+from regatta.stats.all_pairs import sidak_method, simultaneous
 from regatta.stats.estimate import Contrast, Interval
 from regatta.stats.hosts import platform_difference
+from regatta.stats.multiplicity import sidak_level, sidak_p
 from regatta.stats.ratios import WELCH
 from regatta.stats.suite_mean import SuiteRatio, Together, log_variance, suite_ratio, together
 
@@ -44,10 +46,32 @@ def suite_mean(measured: Measured, level: float) -> SuiteRatio:
         level: confidence of each interval, between 0 and 1.
     """
     logs = [math.log(contrast.interval.point) for _, contrast in measured]
-    variances = [log_variance(contrast.interval, contrast.df) for _, contrast in measured]
+    variances = [log_variance(contrast.interval, contrast.df, contrast.looks) for _, contrast in measured]
     dfs = [contrast.df for _, contrast in measured]
     exactly = [exact_point(contrast.interval) for _, contrast in measured]
-    return suite_ratio(logs, variances, dfs, level, _unpaired(measured), exactly)
+    looks = _looks(measured)
+    shared = None if looks else _unpaired(measured)
+    return suite_ratio(logs, variances, dfs, level, shared, exactly, looks)
+
+
+def simultaneous_mean(measured: Measured, level: float, m: int) -> Contrast:
+    """Return the geometric mean over exactly these benchmarks, with an interval that is simultaneous for `m` such means.
+
+    Args:
+        measured, level: as in `suite_mean`.
+        m: number of means that are compared together, at least 1.
+    """
+    if not _looks(measured):
+        found = suite_mean(measured, level)
+        df = found.df if math.isfinite(found.p) else math.nan
+        return simultaneous(Contrast(found.these, found.p, df), m)
+    found = suite_mean(measured, sidak_level(level, m))
+    interval = replace(found.these, level=level, method=sidak_method(found.these.method))
+    return Contrast(interval, sidak_p(found.p, m))
+
+
+def _looks(measured: Measured) -> int:
+    return max((contrast.looks for _, contrast in measured), default=0)
 
 
 def exact_point(ratio: Interval) -> float:

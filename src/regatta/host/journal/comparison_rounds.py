@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from regatta.host.journal.round_values import CellRounds
+from regatta.host.journal.round_values import BlockKey, CellRounds
 from regatta.host.journal.stopping import Pair
+from regatta.host.units import is_counted
 from regatta.host.values.levels import differing, levels_of_planned, shared_parameters
 from regatta.host.values.plan_cell import PlanCell
 
@@ -18,6 +19,7 @@ def pairs_of(
     rounds: Mapping[str, CellRounds],
     *,
     logs: bool = True,
+    hopeful: bool = False,
 ) -> list[Pair]:
     """Return the comparisons of a group, separately for each series of the metric.
 
@@ -26,13 +28,15 @@ def pairs_of(
         cells: of the plan.
         rounds: recorded values (`read_rounds`).
         logs: whether a cell without a counterpart is judged by the logs of its values.
+        hopeful: whether a cell without a valid value may have one in a later round, unless it was given up.
     """
     found: list[Pair] = []
     for a, b in group["pairs"]:
         if b is None:
             found += _alone(cells[a], rounds[cells[a]["cell_id"]], logs)
         else:
-            found += _paired(cells[a], cells[b], rounds[cells[a]["cell_id"]], rounds[cells[b]["cell_id"]])
+            of_a, of_b = rounds[cells[a]["cell_id"]], rounds[cells[b]["cell_id"]]
+            found += _paired(cells[a], cells[b], of_a, of_b, hopeful)
     return found
 
 
@@ -52,6 +56,19 @@ def pilots_of(
     return found
 
 
+def logs_of(
+    group: Mapping[str, Any], cells: Sequence[PlanCell], rounds: Mapping[str, CellRounds]
+) -> dict[str, dict[str, dict[int, float]]]:
+    """Return cell id -> series -> round -> log of the value, of values above 0."""
+    return {
+        cells[index]["cell_id"]: {
+            series: {round_: math.log(value) for round_, value in values.items() if value > 0}
+            for (_, series), values in rounds[cells[index]["cell_id"]].values.items()
+        }
+        for index in group["cells"]
+    }
+
+
 def _alone(cell: PlanCell, of: CellRounds, logs: bool) -> Iterator[Pair]:
     for key, values in of.values.items():
         problem = _no_logs(values.values(), cell)
@@ -61,7 +78,7 @@ def _alone(cell: PlanCell, of: CellRounds, logs: bool) -> Iterator[Pair]:
         yield Pair(cell["cell_id"], "", "", (), _nothing(cell))
 
 
-def _paired(a: PlanCell, b: PlanCell, of_a: CellRounds, of_b: CellRounds) -> Iterator[Pair]:
+def _paired(a: PlanCell, b: PlanCell, of_a: CellRounds, of_b: CellRounds, hopeful: bool) -> Iterator[Pair]:
     # A metric can repeat the parameters in which the cells differ.
     differ = differing(levels_of_planned(a), levels_of_planned(b))
     keys = [
@@ -72,15 +89,22 @@ def _paired(a: PlanCell, b: PlanCell, of_a: CellRounds, of_b: CellRounds) -> Ite
         key_a, key_b = keys[0].get(shared, ("", "")), keys[1].get(shared, ("", ""))
         problem = ""
         for cell, of, key in ((a, of_a, key_a), (b, of_b, key_b)):
-            problem = problem or _no_logs(of.values.get(key, {}).values(), cell)
+            values = of.values.get(key, {}).values()
+            if values or not hopeful or of.skipped:
+                problem = problem or _no_logs(values, cell)
         differences: list[float] = []
+        blocks: list[BlockKey] = []
         if not problem:
             left, right = of_a.by_block.get(key_a, {}), of_b.by_block.get(key_b, {})
-            common = sorted((block for block in left if block in right), key=lambda block: block[1])
-            differences = [math.log(left[block]) - math.log(right[block]) for block in common]
-        yield Pair(a["cell_id"], b["cell_id"], keys[0].get(shared, key_b)[1], differences, problem)
+            blocks = sorted((block for block in left if block in right), key=lambda block: block[1])
+            differences = [math.log(left[block]) - math.log(right[block]) for block in blocks]
+        rounds = [round_ for _, round_, _ in blocks]
+        unit, series = keys[0].get(shared, key_b)
+        counted = is_counted(unit)
+        yield Pair(a["cell_id"], b["cell_id"], series, differences, problem, rounds, counted)
     if not of_a.values and not of_b.values:
-        yield Pair(a["cell_id"], b["cell_id"], "", (), _nothing(a))
+        may_follow = hopeful and not (of_a.skipped or of_b.skipped)
+        yield Pair(a["cell_id"], b["cell_id"], "", (), "" if may_follow else _nothing(a))
 
 
 def _no_logs(values: Any, cell: PlanCell) -> str:

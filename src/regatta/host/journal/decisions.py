@@ -6,18 +6,22 @@ group with that key. Code that counts planned invocations reads decisions here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import StoreError
 from regatta.host.files import parse_object, write_object
-from regatta.host.journal.comparison_rounds import pairs_of, pilots_of
+from regatta.host.journal.comparison_rounds import logs_of, pairs_of, pilots_of
+from regatta.host.journal.early_decisions import Spent, decide_early
+from regatta.host.journal.looks import looks_until
 from regatta.host.journal.plan_files import Row, WrittenPlan
 from regatta.host.journal.round_values import CellRounds, read_rounds
 from regatta.host.journal.stopping import (
     BY_COUNTERS,
+    UNTIL_DECIDED,
     WITHOUT_TARGET,
     GroupDecision,
     Rule,
@@ -50,9 +54,15 @@ def groups_of(header: Mapping[str, Any]) -> list[dict[str, Any]]:
     return list(stopping["groups"]) if stopping else []
 
 
-def needed_rounds(group: Mapping[str, Any], decisions: Mapping[str, Mapping[str, Any]]) -> int | None:
-    """Return the number of rounds that the group needs, without discarded rounds; None: undecided."""
-    needed = decisions.get(group["key"], {}).get("needed")
+def needed_rounds(
+    group: Mapping[str, Any], decisions: Mapping[str, Mapping[str, Any]], cell_id: str = ""
+) -> int | None:
+    """Return the number of rounds that a group, or one of its cells, needs, without discarded rounds; None: undecided."""
+    decision = decisions.get(group["key"], {})
+    cells = decision.get("cells")
+    needed = (
+        decision.get("needed") if not isinstance(cells, dict) else cells.get(cell_id, decision.get("needed"))
+    )
     return int(needed) if isinstance(needed, int) else None
 
 
@@ -60,9 +70,9 @@ def planned_rounds(header: Mapping[str, Any], decisions: Mapping[str, Mapping[st
     """Return the rounds of each cell of a plan in order, with discarded rounds; the maximum for undecided groups."""
     rounds = [int(header["rounds"])] * len(header["cells"])
     for group in groups_of(header):
-        needed = needed_rounds(group, decisions)
-        if needed is not None:
-            for index in group["cells"]:
+        for index in group["cells"]:
+            needed = needed_rounds(group, decisions, header["cells"][index]["cell_id"])
+            if needed is not None:
                 rounds[index] = min(rounds[index], header["discarded_rounds"] + needed)
     return rounds
 
@@ -87,11 +97,18 @@ class Deciding:
         self._journal = journal
         self._path = journal / DECISIONS
         self._decisions = read_decisions(self._path)
+        early = self._stopping["rule"] == UNTIL_DECIDED
+        self._looks = set(looks_until(self._stopping["maximum"]) if early else ())
 
     def wants(self, row: Row) -> bool:
-        """Return whether to run the row: its group needs the round, or is undecided."""
-        needed = needed_rounds(self._group_of[row.cell["cell_id"]], self._decisions)
+        """Return whether to run the row: its group, or the cell, needs the round, or is undecided."""
+        cell_id = row.cell["cell_id"]
+        needed = needed_rounds(self._group_of[cell_id], self._decisions, cell_id)
         return needed is None or row.round < self._discarded + needed
+
+    def looks_before(self, round_: int) -> bool:
+        """Return whether the rule looks at the rounds before this one while a segment runs, and not only at its end."""
+        return round_ - self._discarded in self._looks
 
     def decide(self, before_round: int) -> None:
         """Decide about undecided groups from the rounds before this one. A decision never changes.
@@ -109,23 +126,42 @@ class Deciding:
             return
         if rule.name in ("stein", *WITHOUT_TARGET):
             seen = rule.pilot
-        made = self._made(open_, rule, range(self._discarded, self._discarded + seen))
-        if made:
+        made: dict[str, dict[str, Any]] = {}
+        for end in self._looked_at(open_, seen):
+            still = [group for group in open_ if needed_rounds(group, self._decisions) is None]
+            made |= self._made(still, rule, range(self._discarded, self._discarded + end)) if still else {}
             self._decisions.update(made)
+        if made:
             _write(self._path, {"v": DECISIONS_VERSION, "groups": self._decisions})
+
+    def _looked_at(self, groups: Sequence[Mapping[str, Any]], seen: int) -> list[int]:
+        """Return the rounds after which to decide, the last being `seen`.
+
+        If decisions were lost, looks are made up for in their order, because alternatives that left then have no later rounds.
+        """
+        before = min(int(self._decisions.get(group["key"], {}).get("seen", 0)) for group in groups)
+        return [*sorted(look for look in self._looks if before < look < seen), seen]
 
     def _made(self, groups: list[dict[str, Any]], rule: Rule, rounds: range) -> dict[str, dict[str, Any]]:
         cells = self._header["cells"]
-        wanted = {cells[i]["cell_id"]: cells[i] for group in groups for i in group["cells"]}
+        # The budget is that of all groups.
+        asked = self._groups if "budget_s" in self._stopping else groups
+        wanted = {cells[i]["cell_id"]: cells[i] for group in asked for i in group["cells"]}
         recorded = read_rounds(
             self._journal, wanted, rounds, self._stopping["steady"], self._header.get("limits")
         )
         made = {}
         for group in groups:
             ids = [cells[index]["cell_id"] for index in group["cells"]]
-            if not all(recorded[cell_id].recorded >= set(rounds) for cell_id in ids):
+            if not all(recorded[cell_id].recorded >= self._due(group, cell_id, rounds) for cell_id in ids):
                 continue
-            if rule.name in WITHOUT_TARGET:
+            if rule.name == UNTIL_DECIDED:
+                pairs, logs = pairs_of(group, cells, recorded, hopeful=True), logs_of(group, cells, recorded)
+                earlier = self._decisions.get(group["key"], {})
+                kept, gone = earlier.get("pairs", ()), earlier.get("cells", {})
+                seen, first, spent = len(rounds), self._discarded, self._spent(recorded)
+                entry = asdict(decide_early(rule, pairs, logs, ids, first, seen, kept, spent, gone))
+            elif rule.name in WITHOUT_TARGET:
                 entry = asdict(self._without_target(rule, [recorded[cell_id] for cell_id in ids]))
             else:
                 pilots = pilots_of(group, cells, recorded, rounds[: rule.pilot])
@@ -155,6 +191,19 @@ class Deciding:
                 **entry,
             }
         return made
+
+    def _spent(self, recorded: Mapping[str, CellRounds]) -> Spent:
+        if "budget_s" not in self._stopping:
+            return Spent()
+        by_round: Counter[int] = Counter()
+        for cell in recorded.values():
+            by_round.update(cell.spent_ns)
+        return Spent(self._stopping["budget_s"], {at: ns / 1e9 for at, ns in by_round.items()})
+
+    def _due(self, group: Mapping[str, Any], cell_id: str, rounds: range) -> set[int]:
+        """Return the rounds of these that a cell must have run; an alternative may have left the others."""
+        needed = needed_rounds(group, self._decisions, cell_id)
+        return set(rounds if needed is None else rounds[:needed])
 
     def _without_target(self, rule: Rule, cells: list[CellRounds]) -> GroupDecision:
         if rule.name == BY_COUNTERS:

@@ -42,6 +42,8 @@ class CellRounds:
     #: wall time of each attempt, in order of their starts: from its preparation to the next invocation of any of the cells; without
     #: skipped ones
     walls_ns: list[int] = field(default_factory=list)
+    #: round -> time of its attempts with what the runner did for them, without waits between them
+    spent_ns: dict[int, int] = field(default_factory=dict)
     #: whether invocations were skipped, because the cell was given up
     skipped: bool = False
 
@@ -98,11 +100,15 @@ def read_rounds(
     """
     last: dict[str, dict[int, _Last]] = {cell_id: {} for cell_id in cells}
     spans: list[Span] = []
+    spent_ns: dict[str, dict[int, int]] = {cell_id: {} for cell_id in cells}
     wanted = InvocationsOf(cells, rounds)
     for path in segment_files(journal):
         for record in read_records_of(path, wanted):
             if record["status"] != "skipped":
-                spans.append(_span(record))
+                begin_ns, end_ns, cell_id = span = _span(record)
+                spans.append(span)
+                own = spent_ns[cell_id]
+                own[record["round"]] = own.get(record["round"], 0) + end_ns - begin_ns
             attempts = last[record["cell_id"]]
             before = attempts.get(record["round"])
             if before is None or record["attempt"] >= before.attempt:
@@ -114,6 +120,7 @@ def read_rounds(
         cell = found[cell_id] = CellRounds(recorded=set(attempts))
         cell.counter_groups = max((one.counter_groups for one in attempts.values()), default=0)
         cell.walls_ns = walls_ns.get(cell_id, [])
+        cell.spent_ns = spent_ns[cell_id]
         cell.skipped = any(one.status == "skipped" for one in attempts.values())
         for round_, one in sorted(attempts.items()):
             for key, number in one.numbers.items():

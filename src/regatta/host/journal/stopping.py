@@ -1,6 +1,6 @@
 """Stopping rules of block groups. Pure; standard library only, because the runner carries it.
 
-All alternatives of a group stop together. The first two rules use the compared differences: d = log a - log b within blocks.
+All alternatives of a group stop together, except with `decide`. The first rules use the compared differences: d = log a - log b within blocks.
 
 - `stein`: the standard deviation s of the pilot determines once how many rounds give an interval of the target width.
   Source: C. Stein, A two-sample test for a linear hypothesis whose power is independent of the variance, Annals of
@@ -8,6 +8,9 @@ All alternatives of a group stop together. The first two rules use the compared 
 - `javastats`: checks after each segment, and stops as soon as every interval is narrow enough.
 - `javastats-cell`: the same for a single cell, by the interval of its mean relative to the mean. This is the rule of the paper.
   Source of both: Georges, Buytaert and Eeckhout, Statistically Rigorous Java Performance Evaluation (OOPSLA 2007), section 4.3.
+
+- `decide`: looks again and again, and stops as soon as a comparison has an answer (`early_decisions.py`). An alternative leaves as
+  soon as all of its comparisons have one; the others go on.
 
 Two more depend on no difference and no spread, and decide once after the pilot. `counters`: a processor counts one group of its
 counters in a round, and the pilot shows how many groups this host has. `seconds`: the pilot shows how long a round takes.
@@ -21,9 +24,10 @@ import math
 import statistics
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final
 
+from regatta.host.journal.looks import Outcome
 from regatta.host.journal.modes import modes_in
 
 #: the rule that stops each cell by the interval of its mean
@@ -32,6 +36,8 @@ PER_CELL = "javastats-cell"
 BY_COUNTERS = "counters"
 #: the rule that runs as many rounds as a measuring time allows
 BY_TIME = "seconds"
+#: the rule that runs each comparison until it has an answer
+UNTIL_DECIDED: Final = "decide"
 #: the rules without a target width
 WITHOUT_TARGET = (BY_COUNTERS, BY_TIME)
 #: fewer common blocks do not estimate the spread well enough to stop
@@ -49,7 +55,7 @@ class Rule:
     maximum: int
     #: target half-width of each interval, in percent: of the ratio, or with `javastats-cell` of the mean
     target_percent: float
-    #: two-sided quantiles of Student's t for 1, 2, ... degrees of freedom
+    #: two-sided quantiles of Student's t for 1, 2, ... degrees of freedom; with `decide`, of each look
     t: Sequence[float]
 
     @classmethod
@@ -83,7 +89,9 @@ class Pair:
 
     `differences`: log a - log b of the blocks that both have, in order of rounds (for one alternative: its logs, or with
     `javastats-cell` its values).
+    `rounds`: the round of each difference, ascending.
     `problem`: why no difference can ever exist; such a pair is ignored.
+    `counted`: whether the values are counts, which are exact.
     """
 
     a: str
@@ -91,6 +99,8 @@ class Pair:
     series: str
     differences: Sequence[float]
     problem: str = ""
+    rounds: Sequence[int] = ()
+    counted: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,6 +119,8 @@ class PairDecision:
     needed: int | None
     met: bool
     reason: str
+    #: with `decide`, once it has one
+    outcome: Outcome | None = None
 
 
 @dataclass(frozen=True)
@@ -122,6 +134,8 @@ class GroupDecision:
     modes: tuple[str, ...]
     pairs: tuple[PairDecision, ...]
     reason: str
+    #: with `decide`: the rounds of each alternative whose comparisons all have an answer, by cell id
+    cells: Mapping[str, int] = field(default_factory=dict)
 
 
 def decide(
@@ -207,6 +221,11 @@ def rounds_for(rule: Rule, sd: float, df: int) -> int:
     return max(2, math.ceil((rule.quantile(df) * sd / rule.width) ** 2))
 
 
+def has_no_spread(differences: Sequence[float]) -> bool:
+    """Return whether differences of logs differ by no more than rounding."""
+    return max(differences) - min(differences) <= _ROUNDING
+
+
 def percent_of(half_width: float) -> float:
     """Convert the half-width of an interval on logs to that of the ratio in percent."""
     return 100 * math.expm1(half_width)
@@ -234,7 +253,7 @@ def _judge(rule: Rule, pair: Pair, seen: int) -> PairDecision:
         mean = math.fsum(differences) / n
         differences = [value / mean for value in differences]
     sd = statistics.stdev(differences)
-    if max(differences) - min(differences) <= _ROUNDING:
+    if has_no_spread(differences):
         return decided(max(seen, rule.pilot), True, f"no variation in {n} blocks", 0.0)
     t = rule.quantile(n - 1)
     if rule.name != "stein":

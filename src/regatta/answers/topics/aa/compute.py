@@ -10,12 +10,13 @@ import numpy as np
 
 from regatta.answers.spine.context import Context
 from regatta.answers.spine.parts import HEAP, INLINED, Place
-from regatta.answers.spine.samples import BlockKey, PlannedCell, Samples, Series
+from regatta.answers.spine.samples import BlockKey, PlannedCell, Series
 from regatta.answers.spine.verdicts import shows_difference
 from regatta.answers.spine.words import counted
 from regatta.figures.text import show_percent
 from regatta.host.units import is_counted
 from regatta.stats.estimate import Floats, Interval, undefined
+from regatta.stats.looks import adjusted_for_looks, level_of_looks
 from regatta.stats.proportion import proportion_interval, too_often_p
 from regatta.stats.ratios import PAIRED, paired_log_ratio
 
@@ -67,24 +68,22 @@ def judge_gates(context: Context) -> tuple[Gate, ...]:
     Returns:
         One gate per host with twins, in plan order.
     """
-    samples, level = context.samples, context.facts.level
-    hosts = dict.fromkeys(cell.place.host for cell, _ in samples.twins)
+    twins, hosts = context.samples.twins, dict.fromkeys(cell.place.host for cell, _ in context.samples.twins)
     return tuple(
-        _gate(host, [pair for pair in samples.twins if pair[0].place.host == host], samples, level)
-        for host in hosts
+        _gate(host, [pair for pair in twins if pair[0].place.host == host], context) for host in hosts
     )
 
 
-def _gate(
-    host: str, twins: Sequence[tuple[PlannedCell, PlannedCell]], samples: Samples, level: float
-) -> Gate:
+def _gate(host: str, twins: Sequence[tuple[PlannedCell, PlannedCell]], context: Context) -> Gate:
+    samples, level, looks = context.samples, context.facts.level, context.stops.looks
     pairs: list[TwinPair] = []
     windows = window_alarms = 0
     for cell, twin in twins:
         a, b = (next(iter(samples.own(which)), None) for which in (twin, cell))
         values = _common(a, b)
         counts = a is not None and is_counted(a.unit)
-        contrast = paired_log_ratio(values[:, 0], values[:, 1], level, counts)
+        nominal = paired_log_ratio(values[:, 0], values[:, 1], level_of_looks(level, looks), counts)
+        contrast = adjusted_for_looks(nominal, level, looks)
         ratio = contrast.interval
         pairs.append(TwinPair(cell.place, cell.metric, ratio, contrast.p))
         for short in _windows(values, level, counts):

@@ -137,9 +137,11 @@ def judge_effects(context: Context) -> Effects:
     Returns:
         The result of `judge_manovas`, and tables of at least two factors with at least two levels. Factors are benchmark
         (with its parameters), compared parameters, heap, collector, runtime, modifiers and host. Values that missing combinations make
-        undefined are NaN with a reason.
+        undefined are NaN with a reason. Nothing if a rule looked at the values several times: then no F test has its p.
     """
     samples, level = context.samples, context.facts.level
+    if context.stops.looks:
+        return Effects()
     groups: dict[tuple[str, str, str, bool], list[Series]] = {}
     for cell in samples.cells:
         for series in _one_a_process(samples.own(cell)):

@@ -131,7 +131,7 @@ def _over_hosts(platform: Platform, sides: Sides, context: Context) -> _Pooled:
     # Inference is for these hosts, or for similar hosts (t on the hosts' means).
     random = context.options.random_hosts
     effects = [host_effect(pair) for pair, _ in sides]
-    pooled = pool_hosts(effects, level, random)
+    pooled = pool_hosts(effects, level, random, context.stops.looks)
     hosts = tuple(c.place.host for (_, c), taken in zip(sides, pooled.taken, strict=True) if taken)
     ratio, p = pooled.ratio, pooled.contrast.p
     p_holm, verdict = math.nan, Verdict()
@@ -220,7 +220,7 @@ def families_over_hosts(context: Context) -> list[HostFamily]:
         if len(alternatives) < _LEAST_ALTERNATIVES or len(hosts) < 2:
             continue
         table = {(cell.place.host, name): series for (cell, series), name in zip(members, named, strict=True)}
-        test = interaction_of(table, hosts, alternatives)
+        test = interaction_of(table, hosts, alternatives, context.stops.looks)
         title = of[cells[0].place.platform].title(hosts)
         found.append(_family(members, alternatives, test, context, title))
     return found
@@ -235,18 +235,19 @@ def _alternatives(cells: Sequence[PlannedCell], compared: Sequence[str]) -> list
 
 
 def interaction_of(
-    series: Mapping[tuple[str, str], Series], hosts: Sequence[str], alternatives: Sequence[str]
+    series: Mapping[tuple[str, str], Series], hosts: Sequence[str], alternatives: Sequence[str], looks: int
 ) -> HostInteraction:
     """Test whether the alternatives differ by the same amounts on every host; exactly for counts that do not vary.
 
     Args:
         series: by host and alternative.
         alternatives: names, in the order of the columns.
+        looks: as in `Contrast`.
     """
     counts = [one for (host, _), one in series.items() if host in hosts]
     exact = all(is_counted(one.unit) for one in counts) and do_not_vary(*(one.values for one in counts))
     if not counts or not exact:
-        return host_interaction([table_of(series, host, alternatives) for host in hosts])
+        return host_interaction([table_of(series, host, alternatives) for host in hosts], looks)
     ratios = [
         [
             series[host, a].values[0] / series[host, b].values[0]

@@ -149,10 +149,10 @@ def _together(of: _Members, context: Context, verdicts: Verdicts) -> PlatformFam
         unknown = HostInteraction(math.nan, 0, math.nan, math.nan, why)
         words = f"{of.platform.title()}, {place}: {plural(of.factor)} not compared ({why})"
         return _made(of, (), (), unknown, words)
-    pooled = _pairs(of, present, level, theta_percent, verdicts)
+    pooled = _pairs(of, present, context, verdicts)
     pairs, hosts = pooled.pairs, pooled.hosts
     alternatives = list(dict.fromkeys(name for _, name in of.series))
-    test = interaction_of(of.series, hosts, alternatives)
+    test = interaction_of(of.series, hosts, alternatives, context.stops.looks)
     ranked = ranking(present, pairs, cell.better)
     n = max(pair.ratio.n for pair in pairs)
     sampled = Sampled(
@@ -196,15 +196,14 @@ class _Pooled:
     what: str
 
 
-def _pairs(
-    of: _Members, present: Sequence[str], level: float, theta_percent: float, verdicts: Verdicts
-) -> _Pooled:
+def _pairs(of: _Members, present: Sequence[str], context: Context, verdicts: Verdicts) -> _Pooled:
+    level, theta_percent, looks = context.facts.level, context.facts.theta_percent, context.stops.looks
     made = {(a, b): of.pairs(a, b) for a, b in combinations(present, 2)}
     effects, found, depends, used = {}, [], {}, set()
     for (a, b), pairs in made.items():
         on, own = [pair.cell.place.host for pair in pairs], [host_effect(pair) for pair in pairs]
         effects[a, b] = on, own
-        pooled = pool_pair(own, len(present), level)
+        pooled = pool_pair(own, len(present), level, looks)
         depends[a, b] = pooled.interaction.p
         used |= {host for host, taken in zip(on, pooled.taken, strict=True) if taken}
         ratio = pooled.ratio

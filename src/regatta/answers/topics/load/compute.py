@@ -16,12 +16,13 @@ from typing import Literal
 
 import duckdb
 
-from regatta.answers.spine.comparisons import PilotPairs, contrasts_of
+from regatta.answers.spine.comparisons import contrasts_of
 from regatta.answers.spine.context import Context
 from regatta.answers.spine.facts import Facts
 from regatta.answers.spine.pairs import Pair
 from regatta.answers.spine.parts import HEAP, INLINED, Place
 from regatta.answers.spine.samples import Samples, Series
+from regatta.answers.spine.stops import Stops
 from regatta.answers.spine.verdicts import judge
 from regatta.host.units import UNITS, is_positive
 from regatta.host.values.experiment import Better, Scalar
@@ -110,13 +111,13 @@ class _LoadSeries:
 class _Compare:
     """Ratio a/b and p of pairs of series."""
 
-    def __init__(self, level: float, pilot_pairs: PilotPairs) -> None:
+    def __init__(self, level: float, stops: Stops) -> None:
         self.level = level
-        self._pilot_pairs = pilot_pairs
+        self._stops = stops
 
     def __call__(self, pairs: Sequence[tuple[Series, Series]]) -> list[tuple[Interval, float]]:
         wanted = [Pair(a.cell, b.cell, a, b) for a, b in pairs]
-        found = contrasts_of(wanted, self.level, self._pilot_pairs)
+        found = contrasts_of(wanted, self.level, self._stops)
         return [(one.contrast.interval, one.contrast.p) for one in found]
 
 
@@ -131,7 +132,7 @@ def judge_scaling(context: Context) -> Scaling:
     facts = context.facts
     found = [one for one in _read(context.samples) if len(one.by_load["each"]) > 1]
     spoken: list[tuple[_LoadSeries, Aspect]] = [(one, _spoken(one)) for one in found]
-    compare = _Compare(facts.level, context.stops.pilot_pairs)
+    compare = _Compare(facts.level, context.stops)
     steps = _steps([one.by_load[aspect] for one, aspect in spoken], compare, facts.theta_percent)
     told = {(id(one), aspect): some for (one, aspect), some in zip(spoken, steps, strict=True)}
     curves = [

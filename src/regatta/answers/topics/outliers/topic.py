@@ -165,7 +165,7 @@ def _compared(samples: Samples, context: Context) -> list[Comparison]:
     """Compare every cell with its baseline, unadjusted."""
     pairs, _ = pairs_of(samples, context.baseline, context.compared)
     level = context.facts.level
-    contrasts = contrasts_of(pairs, level, context.stops.pilot_pairs)
+    contrasts = contrasts_of(pairs, level, context.stops)
     return compare_pairs(pairs, contrasts, context.names)[0]
 
 

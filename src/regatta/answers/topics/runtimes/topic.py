@@ -28,7 +28,7 @@ def compare_runtimes(context: Context) -> tuple[Comparison, ...]:
     contrasts = (
         contrasts_by_the_paper(pairs, facts.level)
         if by_the_paper
-        else contrasts_of(pairs, facts.level, context.stops.pilot_pairs)
+        else contrasts_of(pairs, facts.level, context.stops)
     )
     extra = None if by_the_paper else adjusted(pairs, [one.contrast for one in contrasts])
     compared, _ = compare_pairs(pairs, contrasts, context.names, facts.theta_percent, extra, context.verdicts)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from regatta.answers.spine.comparisons import contrasts_of
 from regatta.answers.spine.context import Context
+from regatta.answers.spine.methods import REGATTA
 from regatta.answers.spine.names import short_names
 from regatta.answers.spine.pairs import Pair, differing, series_key
 from regatta.answers.spine.samples import PlannedCell
 from regatta.answers.spine.stops import StopGroup
 from regatta.answers.spine.words import counted
-from regatta.host.journal.stopping import PER_CELL, WITHOUT_TARGET
+from regatta.figures.text import show_percent
+from regatta.host.journal.looks import Outcome
+from regatta.host.journal.stopping import PER_CELL, UNTIL_DECIDED, WITHOUT_TARGET
 from regatta.stats.estimate import Floats, Interval
 from regatta.stats.intervals import geometric_mean, mean_interval, t_quantile
 
@@ -35,6 +39,8 @@ class StoppedPair:
     #: current half-width of its interval, in percent; NaN: undefined
     reached_percent: float
     reason: str
+    #: with `decide`: of a relative to b; "" before there is one
+    outcome: Outcome | Literal[""] = ""
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,7 @@ RULES = {
     "stein": ("Stein's rule", "block group"),
     "javastats": ("the rule of JavaStats for comparisons", "block group"),
     PER_CELL: ("the rule of JavaStats for each cell", "cell"),
+    UNTIL_DECIDED: ("the rule `decide`", "block group"),
 }
 #: tolerance of the target for rounding errors
 _TOLERANCE = 1e-6
@@ -84,11 +91,13 @@ def judge_stops(context: Context) -> tuple[StoppedGroup, ...]:
     return tuple(_judge(group, context) for group in groups if group.rule["rule"] not in WITHOUT_TARGET)
 
 
-def stop_words(groups: Sequence[StoppedGroup]) -> tuple[str, ...]:
-    """Describe the savings, the missed targets and the open decisions."""
+def stop_words(groups: Sequence[StoppedGroup], method: str = REGATTA) -> tuple[str, ...]:
+    """Describe the savings, the missed targets and the open decisions; `method` of the intervals."""
     if not groups:
         return ()
     first = groups[0]
+    if first.rule == UNTIL_DECIDED:
+        return _decided_words(groups, method)
     rule, groups_called = RULES[first.rule]
     decided = [group for group in groups if group.needed is not None]
     target = f"{rule}, target half-width {first.target_percent:g} %"
@@ -115,6 +124,38 @@ def stop_words(groups: Sequence[StoppedGroup]) -> tuple[str, ...]:
     return tuple(words)
 
 
+def _decided_words(groups: Sequence[StoppedGroup], method: str) -> tuple[str, ...]:
+    """Describe the answers of comparisons, what they saved, and those without one."""
+    pairs = [(group, pair) for group in groups for pair in group.pairs if pair.b_name]
+    if not pairs:
+        return ()
+    found = Counter(
+        pair.outcome or ("open" if group.needed is None else "not compared") for group, pair in pairs
+    )
+    parts = {
+        "different": found["less"] + found["greater"],
+        "equivalent": found["equivalent"],
+        "undecided": found["undecided"],
+        "not decided yet": found["open"],
+        "not compared": found["not compared"],
+    }
+    counts = ", ".join(f"{count} {name}" for name, count in parts.items() if count)
+    relevant = show_percent(groups[0].target_percent / 100)
+    words = [f"{counted(len(pairs), 'comparison')}, relevant from {relevant}: {counts}{_saved_words(groups)}"]
+    words += [
+        f"{group.place}, {pair.a_name} / {pair.b_name}: undecided: {pair.reason}"
+        for group, pair in pairs
+        if pair.outcome == "undecided"
+    ]
+    words.append(
+        "intervals and p of comparisons are adjusted for all looks at the values; no such adjustment exists for analyses of"
+        " variance, so there are none"
+        if method == REGATTA
+        else f"intervals and p of {method} are not adjusted for the looks at the values: they are too narrow and too small"
+    )
+    return tuple(words)
+
+
 def _saved_words(decided: Iterable[StoppedGroup]) -> str:
     saved = sum(group.saved for group in decided)
     return f"; {counted(saved, 'invocation')} saved" if saved else ""
@@ -134,6 +175,8 @@ def _judge(group: StopGroup, context: Context) -> StoppedGroup:
     reached = max(widths, default=math.nan)
     needed = group.needed
     met = None if needed is None or not widths else reached <= rule["target_percent"] * (1 + _TOLERANCE)
+    if rule["rule"] == UNTIL_DECIDED:
+        met = None if needed is None else bool(decision and decision["met"])
     run = max(sum(samples.statuses.get(cell.number, {}).values()) for cell in group.cells) - group.discarded
     modes = tuple((decision or {}).get("modes", ()))
     place = names.place(group.cells[0], {})
@@ -149,7 +192,7 @@ def _judge(group: StopGroup, context: Context) -> StoppedGroup:
         maximum=rule["maximum"],
         needed=needed,
         run=max(0, run),
-        saved=0 if needed is None else (rule["maximum"] - needed) * len(group.cells),
+        saved=sum(rule["maximum"] - group.needed_of(cell) for cell in group.cells),
         reached_percent=reached,
         met=met,
         modes=modes,
@@ -167,7 +210,7 @@ def _group_words(
     modes: Sequence[str],
     rule: Mapping[str, Any],
 ) -> str:
-    if needed is None:
+    if needed is None or rule["rule"] == UNTIL_DECIDED:
         return ""
     words = []
     if modes:
@@ -192,7 +235,7 @@ def _intervals(
     pairs = [Pair(a, b, s, others.get(series_key(s, differ))) for s in samples.own(a)]
     if not pairs:
         return [(None, "")]
-    found = contrasts_of(pairs, level, context.stops.pilot_pairs)
+    found = contrasts_of(pairs, level, context.stops)
     return [
         (one.contrast.interval, pair.a.parameters_text)
         for pair, one in zip(pairs, found, strict=True)
@@ -230,6 +273,7 @@ def _pair(
         needed=entry.get("needed"),
         reached_percent=_half_width_percent(interval, alone),
         reason=str(entry.get("reason", "")),
+        outcome=entry.get("outcome") or "",
     )
 
 

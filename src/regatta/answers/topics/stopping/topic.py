@@ -11,7 +11,7 @@ from regatta.answers.topics.stopping.compute import StoppedGroup, StoppedPair, j
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, row_label
 from regatta.figures.section import Column, Section, Table, table_of
 from regatta.figures.text import plot_text, show_percent
-from regatta.host.journal.stopping import PER_CELL
+from regatta.host.journal.stopping import PER_CELL, UNTIL_DECIDED
 
 _ROW_PX = 34
 _FRAME_PX = 86
@@ -19,20 +19,40 @@ _FRAME_PX = 86
 _ROWS_AT_MOST = 60
 
 
+#: outcome -> of the first alternative of a comparison
+_ANSWERS = {
+    "less": "smaller",
+    "greater": "larger",
+    "equivalent": "equivalent",
+    "undecided": "undecided",
+    "": "",
+}
+#: what stops, and what the half-widths are of
+_TOGETHER = (
+    "All alternatives of a block group stop together, based on their comparisons. Half-widths are of the confidence intervals "
+    "of ratios, in %."
+)
+_HOW = {
+    PER_CELL: "Each cell stops alone. Half-widths are of the confidence intervals of means, in % of the mean.",
+    UNTIL_DECIDED: "An alternative stops when all of its comparisons have an answer: their intervals exclude equality, or all "
+    "relevant differences. Half-widths are of the confidence intervals of ratios, in %, adjusted for all looks.",
+}
+
+
 def stopping_section(groups: Sequence[StoppedGroup], view: View) -> Section | None:
     """Return a table and a figure of the rounds needed; None if the number of rounds was fixed."""
     if not groups:
         return None
-    figure = _figure(groups, view)
+    figure, first = _figure(groups, view), groups[0]
     how = (
-        "Each cell stops alone. Half-widths are of the confidence intervals of means, in % of the mean."
-        if groups[0].rule == PER_CELL
-        else "All alternatives of a block group stop together, based on their comparisons. Half-widths are of the confidence intervals "
-        "of ratios, in %."
+        f"{_HOW.get(first.rule, _TOGETHER)} Maximum: {first.maximum} rounds. Bars: rounds needed; grey: rounds saved."
+        if first.rule == UNTIL_DECIDED
+        else f"{_HOW.get(first.rule, _TOGETHER)} Pilot: {first.pilot} rounds; maximum: {first.maximum} rounds. Bars: rounds needed; "
+        "grey: rounds saved."
     )
     return Section(
         "stopping",
-        words=f"{how} Pilot: {groups[0].pilot} rounds; maximum: {groups[0].maximum} rounds. Bars: rounds needed; grey: rounds saved.",
+        words=how,
         groups=[Group("Rounds needed", [figure])],
     )
 
@@ -80,11 +100,11 @@ def _pair_table(groups: Sequence[StoppedGroup], view: View) -> Table:
             "rounds needed", lambda row: "" if row[1].needed is None else str(row[1].needed), numeric=True
         ),
         Column("half-width", lambda row: show_percent(row[1].reached_percent / 100, 2), numeric=True),
+        Column("answer", lambda row: _ANSWERS[row[1].outcome]),
         Column("reason", lambda row: row[1].reason),
     ]
-    return table_of(
-        "Decisive comparisons", [(group, pair) for group in groups for pair in group.pairs], columns
-    )
+    rows = [(group, pair) for group in groups for pair in group.pairs]
+    return table_of("Decisive comparisons", rows, columns).without_empty()
 
 
 def _figure(groups: Sequence[StoppedGroup], view: View) -> Figure:
@@ -136,7 +156,7 @@ STOPPING: Topic[tuple[StoppedGroup, ...]] = Topic(
     title="Repetitions",
     empty=(),
     compute=judge_stops,
-    words=Words(30, "Stopping", lambda groups, _: stop_words(groups)),
+    words=Words(30, "Stopping", lambda groups, context: stop_words(groups, context.options.method)),
     document=Document(100, "stopping"),
     section=stopping_section,
     tables=stopping_tables,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -20,7 +19,7 @@ from regatta.answers.spine.pairs import Pair, differing
 from regatta.answers.spine.parts import INLINED, FamilyPair, Place, shared_heap
 from regatta.answers.spine.result import Answer
 from regatta.answers.spine.samples import PlannedCell, Series
-from regatta.answers.spine.suite_means import LEAST_BENCHMARKS, suite_mean, suite_of, why_no_ratio
+from regatta.answers.spine.suite_means import LEAST_BENCHMARKS, simultaneous_mean, suite_of, why_no_ratio
 from regatta.answers.spine.verdicts import judge
 from regatta.answers.spine.words import sample_words
 from regatta.figures.section import Section, Table
@@ -28,7 +27,6 @@ from regatta.figures.text import show_heap, show_interval, show_p, show_percent
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.experiment import Better, Heap
 from regatta.host.values.levels import label_without, parameters_in
-from regatta.stats.all_pairs import simultaneous
 from regatta.stats.estimate import Contrast
 
 #: of two, the comparison with the baseline is the only pair
@@ -112,7 +110,7 @@ def _compared(
         name: {label: (own[label].cell, own[label].a) for label in common} for name, own in usable.items()
     }
     made = list(combinations(sides, 2))
-    ratios = [simultaneous(_mean(sides[a], sides[b], context), len(made)) for a, b in made]
+    ratios = [_mean(sides[a], sides[b], context, len(made)) for a, b in made]
     theta_percent = context.facts.theta_percent
     pairs = tuple(
         FamilyPair(a, b, one.interval, one.p, judge(one.interval, theta_percent, one.p))
@@ -157,13 +155,12 @@ def _place(of: Place, heap: Heap, factors: Collection[str]) -> Place:
     return replace(of, benchmark=label, heap=of.heap.asked if "heap" in factors else heap)
 
 
-def _mean(a: _Measured, b: _Measured, context: Context) -> Contrast:
-    """Return the geometric mean of the ratios a/b."""
+def _mean(a: _Measured, b: _Measured, context: Context, pairs_made: int) -> Contrast:
+    """Return the geometric mean of the ratios a/b, with an interval that is simultaneous for all pairs."""
     pairs = [Pair(a[label][0], b[label][0], a[label][1], b[label][1]) for label in a]
-    found = contrasts_of(pairs, context.facts.level, context.stops.pilot_pairs)
+    found = contrasts_of(pairs, context.facts.level, context.stops)
     measured = [(pair, one.contrast) for pair, one in zip(pairs, found, strict=True)]
-    mean = suite_mean(measured, context.facts.level)
-    return Contrast(mean.these, mean.p, mean.df if math.isfinite(mean.p) else math.nan)
+    return simultaneous_mean(measured, context.facts.level, pairs_made)
 
 
 def suite_pairs_section(found: Sequence[SuitePairs], view: View) -> Section | None:

@@ -10,13 +10,19 @@ from regatta.answers.spine.context import Context
 from regatta.answers.spine.names import Names, full_names, heap_words, short_names
 from regatta.answers.spine.pairs import Pair, differing
 from regatta.answers.spine.parts import INLINED, shared_heap
-from regatta.answers.spine.suite_means import LEAST_BENCHMARKS, Measured, suite_mean, suite_of, why_no_ratio
+from regatta.answers.spine.suite_means import (
+    LEAST_BENCHMARKS,
+    Measured,
+    simultaneous_mean,
+    suite_mean,
+    suite_of,
+    why_no_ratio,
+)
 from regatta.answers.spine.verdicts import VERDICT, Verdict, judge, shows_difference
 from regatta.answers.spine.words import bound_words, compared, how_much, listed, no_difference, too_small
 from regatta.host.values.experiment import Better, Heap
 from regatta.host.values.levels import label_without
-from regatta.stats.all_pairs import simultaneous
-from regatta.stats.estimate import Contrast, Interval
+from regatta.stats.estimate import Interval
 
 _NOT_ADJUSTED = "not significant after adjustment for all pairs of alternatives"
 #: host, suite, heap, metric, better, name of the alternative and of the baseline
@@ -115,8 +121,7 @@ def _one(given: Measured, alternatives: int, context: Context) -> SuiteCompariso
         return None
     found = suite_mean(measured, context.facts.level)
     these, like_these = found.these, found.like_these
-    df = found.df if math.isfinite(found.p) else math.nan
-    adjusted = simultaneous(Contrast(these, found.p, df), math.comb(alternatives + 1, 2))
+    adjusted = simultaneous_mean(measured, context.facts.level, math.comb(alternatives + 1, 2))
     theta_percent = context.facts.theta_percent
     verdict = judge(adjusted.interval, theta_percent, adjusted.p)
     first = measured[0][0]

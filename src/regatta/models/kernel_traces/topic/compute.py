@@ -18,6 +18,7 @@ from regatta.answers.spine.context import Context
 from regatta.answers.spine.kept_files import runs_with
 from regatta.answers.spine.pairs import Pair
 from regatta.answers.spine.samples import PlannedCell, Samples, Series
+from regatta.answers.spine.stops import Stops
 from regatta.host.units import is_positive
 from regatta.host.values.benchmark_label import benchmark_label, parts_of_label
 from regatta.host.values.cell import NO_MODIFIERS
@@ -246,7 +247,7 @@ class _Cell:
             return metric, unit, self._of_series(own), absent, absent
         other = self._series(partner, metric)
         pair = Pair(self._cell, partner, own, other)
-        (found,) = contrasts_of([pair], self._level, lambda _: None)
+        (found,) = contrasts_of([pair], self._level, Stops())
         return metric, unit, self._of_series(own), self._of_series(other), found.contrast.interval
 
     def _of_series(self, series: Series | None) -> Interval:

@@ -1,0 +1,156 @@
+"""Experiments under the rule `decide`, of real programs: each comparison ends with its answer, across kills and edits."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.experiments.small_experiments import HOST, SmallExperiment
+from helpers.runner_plans import end
+from regatta.answers.report.answer import answer_experiment
+from regatta.answers.topics.stopping.topic import STOPPING
+from regatta.host.journal.decisions import read_decisions
+from regatta.stats.looks import LOOKS
+from regatta.store.receipts import withdraw_all_receipts
+
+MAXIMUM = 16
+
+#: Reports a number that depends on the round and on SHIFT alone: a noise of per cents around a million.
+REPORT = """
+import json, os, sys
+noise, shift = float(sys.argv[1]), float(os.environ.get("SHIFT", "0"))
+number = int(os.environ["REGATTA_INVOCATION"].rpartition("-r")[2])
+offsets = [0.3, -1.0, 1.0, 0.4, -0.6, 0.8, -0.9, 0.1, 0.7, -0.2, 0.5, -0.7, 0.2]
+varied = noise * offsets[number % len(offsets)] / 100 if shift else 0.0
+with open(os.environ["REGATTA_RESULTS"], "w") as file:
+    file.write(json.dumps({"iteration": 0, "metric": "elapsed", "value": 1e6 * (1 + shift / 100 + varied), "unit": "ns"}) + "\\n")
+"""
+#: of the alternatives against the first, in per cent
+SHIFTS = {"loud": "10", "near": "0.1"}
+
+
+def deciding(root: Path, **decide: Any) -> SmallExperiment:
+    """Three alternatives of a quiet program and of one that varies too much; the rounds are two segments."""
+    rule = {"maximum": MAXIMUM, "relevance_percent": 2, **decide}
+    small = SmallExperiment(root, invocations={"decide": rule}, segment={"rounds": 8})
+    (root / "report.py").write_text(REPORT)
+    command = [sys.executable, "-I", "-S", str(root / "report.py")]
+    small.suite["benchmarks"] = {
+        name: {"command": [*command, noise], "adapter": "regatta"}
+        for name, noise in (("quiet", "0.2"), ("wild", "20"))
+    }
+    small.spec["modifiers"] = {name: {"environment": {"SHIFT": shift}} for name, shift in SHIFTS.items()}
+    small.spec["modifier_sets"] = [[], *([name] for name in SHIFTS)]
+    small.spec["baseline"] = {"modifiers": []}
+    small.write()
+    return small
+
+
+def rounds_of(small: SmallExperiment) -> dict[tuple[str, str], int]:
+    """Benchmark and modifiers -> rounds recorded, without the discarded one."""
+    cells = {cell["cell_id"]: cell for cell in small.header()["cells"]}
+    discarded = small.header()["discarded_rounds"]
+    counts = Counter(record["cell_id"] for record in small.records() if record["round"] >= discarded)
+    return {
+        (cells[cell_id]["benchmark"].split("/")[1].split(":")[0], cells[cell_id]["modifiers"]): count
+        for cell_id, count in counts.items()
+    }
+
+
+def outcomes_of(small: SmallExperiment) -> list[str]:
+    groups = read_decisions(small.folder.decisions(HOST)).values()
+    return sorted(pair["outcome"] for group in groups for pair in group["pairs"])
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> SmallExperiment:
+    """A finished experiment."""
+    small = deciding(tmp_path_factory.mktemp("deciding"))
+    small.run()
+    return small
+
+
+def test_each_alternative_runs_until_its_answer_and_everybody_counts_the_same(
+    measured: SmallExperiment,
+) -> None:
+    counted = rounds_of(measured)
+    assert counted["quiet", "loud"] == 3
+    assert counted["quiet", "near"] == counted["quiet", "none"] < MAXIMUM
+    assert outcomes_of(measured) == ["equivalent", "greater", "undecided", "undecided"]
+    planned = len(measured.records())
+    verdict = json.loads(measured.regatta("verify", "small", "--json").stdout)
+    assert (verdict["planned"], verdict["recorded"], verdict["undecided"]) == (planned, planned, [])
+    assert measured.regatta("status", "small").stdout.startswith(f"small: complete, {planned} of {planned} ")
+    plan = json.loads(measured.regatta("plan", "spec.yml", "--json").stdout)
+    assert (plan["invocations"], plan["recorded"], plan["undecided"]) == (planned, planned, 0)
+
+
+def test_the_answer_names_what_is_decided_and_its_intervals_count_all_looks(
+    measured: SmallExperiment,
+) -> None:
+    answer = answer_experiment(measured.folder.path)
+    first, *_ = answer.findings["stopping"]
+    for part in ("4 comparisons", "1 different", "1 equivalent", "2 undecided", "saved"):
+        assert part in first
+    assert {one.ratio.method.rpartition(", ")[2] for one in answer.comparisons} == {LOOKS}
+    assert {group.met for group in STOPPING.of(answer)} == {True, False}
+    verdicts = {
+        (one.place.benchmark.split("/")[1].split(":")[0], one.a_name.split()[-1]): one.verdict
+        for one in answer.comparisons
+    }
+    # The relevance of the rule is that of the answer.
+    assert (verdicts["quiet", "loud"].significant, verdicts["quiet", "loud"].practical) == ("yes", "yes")
+    assert verdicts["quiet", "near"].practical == "no"
+    report = measured.folder.report.read_text()
+    assert "<h2>Repetitions</h2>" in report
+    assert "smaller" in report or "larger" in report
+
+
+def test_the_same_command_again_measures_nothing(measured: SmallExperiment) -> None:
+    before, decisions = measured.records(), measured.folder.decisions(HOST).read_bytes()
+    measured.run()
+    assert measured.records() == before
+    assert measured.folder.decisions(HOST).read_bytes() == decisions
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(8, marks=pytest.mark.long)])
+def test_runners_killed_between_looks_decide_the_same(
+    measured: SmallExperiment, tmp_path: Path, kills: int
+) -> None:
+    shutil.copytree(measured.root, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".snakemake"))
+    small = deciding(tmp_path)
+    # The program stays where it was: another path would be another command.
+    small.suite = json.loads((measured.root / "suite.yml").read_text())
+    small.write()
+    expected = rounds_of(measured), outcomes_of(measured)
+    shutil.rmtree(small.folder.journal)
+    withdraw_all_receipts(small.folder)
+    chance = random.Random(44)
+    for number in small.segments():
+        for _ in range(kills):
+            process = small.start(*small.segment_arguments(number))
+            small.wait_for_records(small.lines() + chance.randrange(1, 12), process)
+            time.sleep(chance.uniform(0, 0.02))
+            end(process)
+        assert small.regatta(*small.segment_arguments(number)).returncode == 0
+    assert (rounds_of(small), outcomes_of(small)) == expected
+    assert max(Counter((r["invocation_id"], r["attempt"]) for r in small.records()).values()) == 1
+    assert small.verify().returncode == 0
+
+
+def test_a_budget_ends_what_has_no_answer(tmp_path: Path) -> None:
+    small = deciding(tmp_path, budget="1s", maximum=200)
+    small.plan()
+    small.step_by_step()
+    entries = list(read_decisions(small.folder.decisions(HOST)).values())
+    assert all(entry["needed"] < 200 for entry in entries)
+    assert any("budget" in pair["reason"] for entry in entries for pair in entry["pairs"])
+    assert small.verify().returncode == 0
