@@ -411,8 +411,9 @@ class Stopping:
 
     `stein`: `pilot` rounds, then the number that the pilot's variance requires, fixed.
     `javastats`: after `pilot` rounds, as soon as the interval is narrow enough. `javastats-cell`: the same for each cell, by the
-    interval of its mean. `decide`: until each comparison has an answer, from `pilot` rounds on. `counters`: `pilot` rounds, then as many as the host's groups of counters require. `seconds`: `pilot`
-    rounds, then as many as the time per cell allows. All stop after `maximum` rounds.
+    interval of its mean. `decide`: from `pilot` rounds on, until each comparison has an answer. `counters`: `pilot` rounds, then
+    as many as the host's groups of counters require. `seconds`: `pilot` rounds, then as many as the time per cell allows. All
+    stop after `maximum` rounds.
     """
 
     rule: StoppingRule

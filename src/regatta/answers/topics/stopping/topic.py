@@ -44,15 +44,11 @@ def stopping_section(groups: Sequence[StoppedGroup], view: View) -> Section | No
     if not groups:
         return None
     figure, first = _figure(groups, view), groups[0]
-    how = (
-        f"{_HOW.get(first.rule, _TOGETHER)} Maximum: {first.maximum} rounds. Bars: rounds needed; grey: rounds saved."
-        if first.rule == UNTIL_DECIDED
-        else f"{_HOW.get(first.rule, _TOGETHER)} Pilot: {first.pilot} rounds; maximum: {first.maximum} rounds. Bars: rounds needed; "
-        "grey: rounds saved."
-    )
+    pilot = "" if first.rule == UNTIL_DECIDED else f"Pilot: {first.pilot} rounds; "
+    bounds = f"{pilot}maximum: {first.maximum} rounds. Bars: rounds needed; grey: rounds saved."
     return Section(
         "stopping",
-        words=how,
+        words=f"{_HOW.get(first.rule, _TOGETHER)} {bounds[0].upper()}{bounds[1:]}",
         groups=[Group("Rounds needed", [figure])],
     )
 
