@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
-from regatta.stats.estimate import Contrast, Interval, check_level
+from regatta.stats.estimate import Contrast, Floats, Interval, check_level
 from regatta.stats.intervals import t_quantile
 from regatta.stats.multiplicity import sidak_level
 
@@ -47,6 +48,7 @@ _SHARES = np.array(
         [0.163, 0.108, 0.082, 0.063, 0.055, 0.046, 0.040, 0.035, 0.032, 0.030, 0.028, 0.026, 0.026],
     ]
 )
+_LOG_ERRORS = np.log(_ERRORS[::-1])
 #: below the smallest error, shares shrink with this power of the error; the simulation shows less
 _POWER = 0.1
 
@@ -147,12 +149,17 @@ def mean_over_looks(
     return Contrast(interval, math.exp(high), looks=looks)
 
 
+@cache
+def _shares(maximum: int) -> Floats:
+    """Return the share at each error of the table, ascending; searches for p need the same ones many times."""
+    found = [np.interp(math.log(maximum), np.log(_MAXIMA), column) for column in _SHARES.T]
+    return np.array(found[::-1])
+
+
 def _nominal(error: float, maximum: int) -> float:
     if not _MAXIMA[0] <= maximum <= _MAXIMA[-1]:
         raise ValueError(f"maximum: expected {_MAXIMA[0]} to {_MAXIMA[-1]} rounds · got {maximum}")
-    shares = [np.interp(math.log(maximum), np.log(_MAXIMA), column) for column in _SHARES.T]
-    logs = np.log(_ERRORS[::-1])
-    share = float(np.interp(math.log(error), logs, shares[::-1]))
+    share = float(np.interp(math.log(error), _LOG_ERRORS, _shares(maximum)))
     if error < _ERRORS[-1]:
         share *= (error / _ERRORS[-1]) ** _POWER
     # The share grows to all of it: an error of 1 is a nominal error of 1.
