@@ -82,7 +82,7 @@ class Decide(Strict):
     budget: str | None = Field(
         None,
         description="Measuring time of the experiment on each host, as `90s`, `30m`, `2h` or `1d`. When it is spent, the comparisons "
-        "without an answer are undecided. Measuring ends before the look at the values that it does not reach.",
+        "without an answer are undecided. Measuring ends where the rounds until the next look at the values would exceed it.",
         pattern=r"^[1-9][0-9]{0,5}[smhd]$",
         examples=["2h"],
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from regatta.answers.spine.pairs import Pair
 from regatta.answers.spine.samples import PlannedCell, Samples
-from regatta.host.journal.decisions import groups_of, read_decisions
+from regatta.host.journal.decisions import groups_of, read_decisions, rounds_of_decision
 from regatta.host.journal.stopping import LEAST_BLOCKS, UNTIL_DECIDED
 from regatta.store.folder import Folder
 
@@ -31,8 +31,7 @@ class StopGroup:
 
     def needed_of(self, cell: PlannedCell) -> int:
         """Return the rounds that a cell needs, without discarded ones; the maximum while that is not decided."""
-        own = (self.decision or {}).get("cells") or {}
-        needed = own.get(cell.cell_id, self.needed)
+        needed = rounds_of_decision(self.decision or {}, cell.cell_id)
         return int(self.rule["maximum"] if needed is None else needed)
 
 

@@ -58,11 +58,14 @@ def needed_rounds(
     group: Mapping[str, Any], decisions: Mapping[str, Mapping[str, Any]], cell_id: str = ""
 ) -> int | None:
     """Return the number of rounds that a group, or one of its cells, needs, without discarded rounds; None: undecided."""
-    decision = decisions.get(group["key"], {})
-    cells = decision.get("cells")
-    needed = (
-        decision.get("needed") if not isinstance(cells, dict) else cells.get(cell_id, decision.get("needed"))
-    )
+    return rounds_of_decision(decisions.get(group["key"], {}), cell_id)
+
+
+def rounds_of_decision(decision: Mapping[str, Any], cell_id: str = "") -> int | None:
+    """Return the number of rounds that one decision gives its group, or one of its cells; None: undecided."""
+    cells, needed = decision.get("cells"), decision.get("needed")
+    if isinstance(cells, dict):
+        needed = cells.get(cell_id, needed)
     return int(needed) if isinstance(needed, int) else None
 
 

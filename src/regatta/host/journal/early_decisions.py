@@ -74,17 +74,15 @@ def decide_early(
         The number of rounds of the group, or None while a comparison has no answer, and those of alternatives that have all
         of theirs.
     """
-    asking = [pair for pair in pairs if pair.b and not pair.problem]
-    if not asking:
-        why = next((pair.problem for pair in pairs if pair.problem), "one alternative")
-        needed = min(NOTHING_COMPARED, rule.maximum)
-        judged = tuple(_excluded(pair) for pair in pairs)
-        return GroupDecision(needed, False, (), judged, f"no comparison possible: {why}")
     known = {(one["a"], one["b"], one["series"]): one for one in kept if one["needed"] is not None}
     gone = gone or {}
     judged = tuple(_answer(rule, pair, logs, first, seen, known, spent, gone) for pair in pairs)
-    answers = [one for one, pair in zip(judged, pairs) if pair.b and not pair.problem]
+    answers = [one for one, pair in zip(judged, pairs) if one.needed is not None or not _why_excluded(pair)]
     rounds = dict(gone)
+    if not answers:
+        why = next((pair.problem for pair in pairs if pair.problem), "one alternative")
+        needed = min(NOTHING_COMPARED, rule.maximum)
+        return GroupDecision(needed, False, (), judged, f"no comparison possible: {why}", rounds)
     for cell_id in cell_ids:
         own = [one.needed for one in answers if cell_id in (one.a, one.b)]
         made = [needed for needed in own if needed is not None]
@@ -108,22 +106,21 @@ def _answer(
     spent: Spent,
     gone: Mapping[str, int],
 ) -> PairDecision:
-    if pair.problem or not pair.b:
-        return _excluded(pair)
     earlier = known.get((pair.a, pair.b, pair.series))
     if earlier is not None:
         return PairDecision(**earlier)
-    ended = [gone[side] for side in (pair.a, pair.b) if side in gone]
-    if ended:
+    if why := _why_excluded(pair):
+        return PairDecision(pair.a, pair.b, pair.series, 0, None, None, None, False, f"excluded: {why}")
+    if pair.a in gone or pair.b in gone:
         # Values that appeared only after all other comparisons of an alternative had an answer.
         n = len(pair.differences)
-        return _undecided(pair, n, min(ended), f"too few complete blocks to decide: {n}")
+        return _undecided(pair, n, seen, f"too few complete blocks to decide: {n}")
     return _judge(rule, pair, logs, first, seen, spent)
 
 
-def _excluded(pair: Pair) -> PairDecision:
-    why = pair.problem or "one alternative"
-    return PairDecision(pair.a, pair.b, pair.series, 0, None, None, None, False, f"excluded: {why}")
+def _why_excluded(pair: Pair) -> str:
+    """Return why a comparison can never have an answer; "" if it can."""
+    return pair.problem or ("" if pair.b else "one alternative")
 
 
 def _undecided(pair: Pair, n: int, needed: int, reason: str) -> PairDecision:
@@ -138,7 +135,7 @@ def _judge(rule: Rule, pair: Pair, logs: Logs, first: int, seen: int, spent: Spe
     looks = [looked_at for looked_at in looks_until(rule.maximum) if looked_at <= seen]
     for looked_at in looks:
         differences = [d for d, round_ in zip(pair.differences, pair.rounds) if round_ - first < looked_at]
-        # The budget did not end the earlier looks: rounds were repeated since, and then took longer.
+        # The budget ended no earlier look, or there would be an answer; rounds that were repeated since may have spent it.
         left = _rounds_left(rule, first, looked_at, spent if looked_at == looks[-1] else Spent())
         if len(differences) < LEAST_BLOCKS:
             if left > 0:

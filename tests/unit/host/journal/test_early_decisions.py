@@ -128,6 +128,15 @@ def test_an_alternative_that_left_never_returns() -> None:
     assert [one.outcome for one in found.pairs] == ["greater", "undecided"]
 
 
+def test_an_answer_stays_though_its_values_can_no_longer_be_compared() -> None:
+    pairs = [pair([0.5, 0.501, 0.499], "b", "a"), pair([0.01, 0.02, 0.0], "c", "a")]
+    early = decided(pairs, 3)
+    assert early.cells == {"b": 3}
+    spoiled = [pair([], "b", "a", "no logs"), pair([], "c", "a", "no logs")]
+    found = decided(spoiled, 4, gone=early.cells, kept=[asdict(one) for one in early.pairs])
+    assert (found.pairs[0], found.cells["b"]) == (early.pairs[0], 3)
+
+
 def test_one_alternative_needs_few_rounds() -> None:
     found = decided([Pair("a", "", "", [0.1, 0.2, 0.3])], 3)
     assert (found.needed, found.met) == (10, False)
