@@ -65,7 +65,7 @@ class Tally:
     by_answer: Counter[str] = field(default_factory=Counter)
 
 
-def _read(name: str, column: str, wanted: Sequence[str]) -> dict[str, dict[str, Floats]]:
+def read(name: str, column: str, wanted: Sequence[str]) -> dict[str, dict[str, Floats]]:
     """Return program -> alternative -> seconds, of programs that have all; the first alternative is the baseline."""
     lines = (REFERENCE / name).read_text(encoding="utf-8").splitlines()
     found: dict[str, dict[str, Floats]] = {}
@@ -82,13 +82,13 @@ def _read(name: str, column: str, wanted: Sequence[str]) -> dict[str, dict[str, 
 
 def data() -> dict[str, dict[str, dict[str, Floats]]]:
     """Return what is compared -> program -> alternative -> seconds."""
-    collectors = _read(
+    collectors = read(
         "dacapo_collectors.csv", "collector", ("G1", "Parallel", "Serial", "Shenandoah", "Z", "Zgen")
     )
     equal = {program: dict.fromkeys(of, of[BASELINE]) for program, of in collectors.items()}
     return {
         "collectors": collectors,
-        "heap sizes": _read("dacapo_heaps.csv", "heap_factor", HEAPS),
+        "heap sizes": read("dacapo_heaps.csv", "heap_factor", HEAPS),
         EQUAL: equal,
     }
 
@@ -258,20 +258,25 @@ def rows_of(compared_what: str, tallies: Mapping[str, Tally], replays: int) -> l
     return rows
 
 
-def main() -> int:
+def options_of(description: str | None) -> tuple[bool, int]:
+    """Return whether to print JSON, and the number of replays, from the command line."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--quick", action="store_true", help="50 replays")
     parser.add_argument("--replays", type=int, default=2000, help="default 2,000: some minutes")
     arguments = parser.parse_args()
-    replays = 50 if arguments.quick else arguments.replays
+    return arguments.json, 50 if arguments.quick else arguments.replays
+
+
+def main() -> int:
+    as_json, replays = options_of(__doc__)
     say(f"{replays} families of 20 comparisons")
     rows = [
         row for name, programs in data().items() for row in rows_of(name, replay(programs, replays), replays)
     ]
-    print_rows(rows, arguments.json)
+    print_rows(rows, as_json)
     return 1 if any(row.holds is False for row in rows) else 0
 
 

@@ -22,6 +22,7 @@ GROUPS = {
         "time": "Compare commands, without a spec",
         "init": "Write a spec and a suite for your own program",
         "run": "Run an experiment from its spec to its report",
+        "gate": "Judge a change: better, worse, equivalent or undecided",
         "status": "Show the progress of experiments",
         "watch": "Show a running experiment: progress and estimates so far",
         "plan": "Show or write the plan: cells, order, duration",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from regatta.store.folder import Folder
 from regatta.store.receipts import is_sent, sent_receipt, unsent
 
 if TYPE_CHECKING:
+    from regatta.host.values.experiment import Experiment
     from regatta.influx.settings import Settings
 
 _PATIENCE_S = 30.0
@@ -42,15 +44,46 @@ def run(
     `snakemake --profile PROFILE --config spec=SPEC`.
     """
     from regatta.cli.analyze import analyze
-    from regatta.cli.tables import screen_width
-    from regatta.cli.workflow import Workflow, run_workflow
-    from regatta.influx.settings import find_settings
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec
 
     home = find_home(spec)
     experiment = load_spec(spec, home)
     results = results or Path(experiment.results_directory)
+    folder = Folder(results / experiment.name)
+
+    def show(_: int) -> None:
+        if folder.report.exists():
+            ctx.invoke(analyze, experiment=str(folder.path), results=results)
+
+    return run_and_show(spec, experiment, home, results, profile, retry_failed, show)
+
+
+def run_and_show(
+    spec: Path,
+    experiment: Experiment,
+    home: Path,
+    results: Path,
+    profile: Wish | None,
+    retry_failed: bool,
+    show: Callable[[int], None],
+) -> int:
+    """Run the workflow of a spec, show its answer, and report the state of InfluxDB.
+
+    Args:
+        profile: how to access hosts; None: as they need it.
+        show: shows the answer, given what is returned. It is also called before an error because invocations failed.
+
+    Returns:
+        0: success; 1: an invocation failed; 130: stopped.
+
+    Raises:
+        RegattaError: as `run_workflow`.
+    """
+    from regatta.cli.tables import screen_width
+    from regatta.cli.workflow import Workflow, run_workflow
+    from regatta.influx.settings import find_settings
+
     folder = Folder(results / experiment.name)
     if profile is None:
         machines = [machine for host in experiment.hosts for machine in host.members or (host,)]
@@ -64,11 +97,10 @@ def run(
             )
         except RegattaError as error:
             # What was measured is shown before what is wrong with it. The workflow verifies after its report.
-            if error.exit_code == VerificationError.exit_code and folder.report.exists():
-                ctx.invoke(analyze, experiment=str(folder.path), results=results)
+            if error.exit_code == VerificationError.exit_code:
+                show(error.exit_code)
             raise
-        if folder.report.exists():
-            ctx.invoke(analyze, experiment=str(folder.path), results=results)
+        show(code)
     finally:
         # Always report the state of InfluxDB. A successful workflow has sent everything.
         if settings is not None:

@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 from regatta.host.cache import cache_folder, made_directory, regular_status
@@ -157,12 +158,17 @@ def revision_tree(runtime: Runtime) -> str:
     Raises:
         HostError: the repository or the revision does not exist, or git fails.
     """
-    return _tree(runtime, _repository(runtime))
+    return _object(runtime, _repository(runtime), "tree")
 
 
-def _tree(runtime: Runtime, repository: Path) -> str:
+def revision_commit(runtime: Runtime) -> str:
+    """Return the hash of the commit that a runtime's revision names. Raise as `revision_tree`."""
+    return _object(runtime, _repository(runtime), "commit")
+
+
+def _object(runtime: Runtime, repository: Path, kind: Literal["tree", "commit"]) -> str:
     asked = run_command(
-        ["git", "-C", str(repository), "rev-parse", "--verify", "--quiet", "--end-of-options", f"{runtime.revision}^{{tree}}"],
+        ["git", "-C", str(repository), "rev-parse", "--verify", "--quiet", "--end-of-options", f"{runtime.revision}^{{{kind}}}"],
         _where(runtime),
     )  # fmt: skip
     if asked.returncode and not asked.text.strip():
@@ -170,7 +176,7 @@ def _tree(runtime: Runtime, repository: Path) -> str:
             _where(runtime),
             f"a revision of {runtime.repository}",
             f"`{runtime.revision}`, which does not exist",
-            "correct `revision`",
+            "name an existing branch, tag or commit",
         )
     return asked.succeeded().strip()
 
@@ -207,7 +213,7 @@ def _repository(runtime: Runtime) -> Path:
 
 def _exported_tree(runtime: Runtime) -> Path:
     repository = _repository(runtime)
-    tree = _tree(runtime, repository)
+    tree = _object(runtime, repository, "tree")
 
     def make(directory: Path) -> None:
         # Not `git archive`: it omits and edits files as the attributes export-ignore and export-subst say.

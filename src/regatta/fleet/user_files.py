@@ -24,7 +24,7 @@ _FOLDER = "files"
 def user_folders(experiment: Experiment, home: Path) -> list[Path]:
     """Return the search folders: `files` in the home, the folder of the spec, and the folders of `$REGATTA_FILES`."""
     own = os.environ.get("REGATTA_FILES", "").split(os.pathsep)
-    spec_folder = Path(experiment.spec_path).absolute().parent
+    spec_folder = Path(experiment.folder or Path(experiment.spec_path).absolute().parent)
     return [home / _FOLDER, spec_folder, *(Path(folder).absolute() for folder in own if folder)]
 
 

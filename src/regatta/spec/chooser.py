@@ -28,14 +28,14 @@ class Chooser(Reporter):
         spec: Spec,
         item: Callable[[str, int], KeyPath],
         home: Path,
-        path: Path,
+        folder: Path,
         problems: list[Problem],
     ) -> None:
         super().__init__(document, problems)
         self.spec = spec
         self.item = item
         self.folder = home / "configs" / "suites"
-        self.beside = path.parent
+        self.beside = folder
         #: suite -> its content; None: it is invalid
         self.suites: dict[str, Suite | None] = {}
         #: some benchmarks could not be resolved, so checks of the complete list are skipped

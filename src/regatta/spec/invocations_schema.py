@@ -12,6 +12,8 @@ from regatta.spec.fields import Strict, refusal
 MAX_ADAPTIVE = 10_000
 
 
+#: measuring time: a number and its unit
+BUDGET = "[1-9][0-9]{0,5}[smhd]"
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
@@ -83,7 +85,7 @@ class Decide(Strict):
         None,
         description="Measuring time of the experiment on each host, as `90s`, `30m`, `2h` or `1d`. When it is spent, the comparisons "
         "without an answer are undecided. Measuring ends where the rounds until the next look at the values would exceed it.",
-        pattern=r"^[1-9][0-9]{0,5}[smhd]$",
+        pattern=f"^{BUDGET}$",
         examples=["2h"],
     )
 

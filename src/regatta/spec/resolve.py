@@ -107,9 +107,11 @@ class Resolver(Reporter):
         self.registries = registries
         self.home = home
         self.path = path
+        #: relative paths of the spec start from it
+        self.folder = path.parent / spec.paths_from
         #: lists of the user that cannot be checked, because a part of them is invalid
         self.partial = set(document.value) - known | set(indices)
-        self.chooser = Chooser(document, spec, self.item, home, path, problems)
+        self.chooser = Chooser(document, spec, self.item, home, self.folder, problems)
         self.roles = RolePlacer(document, spec, self.known, registries.platforms, problems)
 
     def item(self, key: str, index: int) -> KeyPath:
@@ -167,6 +169,7 @@ class Resolver(Reporter):
             name=spec.name,
             question=spec.question,
             spec_path=str(self.path),
+            folder=str(self.folder.absolute()),
             hosts=tuple(hosts),
             runtimes=tuple(runtimes),
             collectors=tuple(collectors),
@@ -365,7 +368,7 @@ class Resolver(Reporter):
         self.new_names(("define", "runtimes"), own.runtimes, registries.runtimes)
         self.new_names(("define", "collectors"), own.collectors, registries.collectors)
         for name, runtime in own.runtimes.items():
-            registries.runtimes[name] = as_runtime(name, runtime, self.path.parent)
+            registries.runtimes[name] = as_runtime(name, runtime, self.folder)
         for name, collector in own.collectors.items():
             registries.collectors[name] = as_collector(name, collector)
         check_refusals(self.document, ("define", "collectors"), own.collectors, registries, self.problems)
@@ -478,9 +481,7 @@ class Resolver(Reporter):
 
     def modifiers(self) -> list[tuple[Modifier, ...]]:
         """Return the sets of modifiers."""
-        own = {
-            name: as_modifier(name, model, self.path.parent) for name, model in self.spec.modifiers.items()
-        }
+        own = {name: as_modifier(name, model, self.folder) for name, model in self.spec.modifiers.items()}
         registries = self.registries
         self.new_names(("modifiers",), own, registries.modifiers, "rename it, or use the registered modifier")
         check_refusals(self.document, ("modifiers",), self.spec.modifiers, registries, self.problems)

@@ -321,6 +321,12 @@ class Spec(Strict):
         "are replaced. Later files override earlier ones, and this file overrides all.",
         examples=["common.yml", ["machines.yml", "collectors.yml"]],
     )
+    paths_from: Line = Field(
+        ".",
+        description="Folder that other relative paths of the spec start from, itself relative to this file: suites, sources, "
+        "compilation plans and files of the user. If omitted: the folder of this file.",
+        examples=["../benchmarks"],
+    )
     platforms: Names = Field(
         ["local"],
         description="Classes of machines: groups of the inventory in `configs/hosts/`.",

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+from scipy.special import nctdtrinc
 
 from regatta.stats.estimate import Contrast, Floats, Interval, check_level
 from regatta.stats.intervals import t_quantile
@@ -111,6 +112,23 @@ def adjusted_for_looks(nominal: Contrast, level: float, maximum: int) -> Contras
 def quantile_over_looks(df: float, level: float, looks: int) -> float:
     """Return the two-sided quantile of Student's t of an interval at `level`, adjusted for `looks` as in `Contrast`."""
     return t_quantile(df, level_of_looks(level, looks))
+
+
+def smallest_found(deviation: float, maximum: int, level: float, chance: float) -> float:
+    """Return the smallest difference that the last of all looks finds with this chance: its interval excludes 0.
+
+    Earlier looks add a little, so that the chance of all looks together is larger.
+
+    Args:
+        deviation: standard deviation of the differences, >= 0.
+        maximum: the largest number of rounds, as in `level_of_looks`.
+        level: confidence of all looks together, between 0 and 1.
+        chance: between 0 and 1, larger than 1 - level.
+
+    Source: the power of Student's t test, by the non-central t distribution.
+    """
+    last = t_quantile(maximum - 1, level_of_looks(level, maximum))
+    return float(nctdtrinc(maximum - 1, 1.0 - chance, last)) * deviation / math.sqrt(maximum)
 
 
 def mean_over_looks(

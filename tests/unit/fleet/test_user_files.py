@@ -34,7 +34,7 @@ def needing(wanted: UserFile, spec: str = "specs/spec.yml") -> Experiment:
     benchmark = SimpleNamespace(
         label="s/x:default", files={"kit": wanted}, parameters={"n": 7}, expect=Expectation()
     )
-    return cast(Experiment, SimpleNamespace(benchmarks=(benchmark,), spec_path=spec, seed=1))
+    return cast(Experiment, SimpleNamespace(benchmarks=(benchmark,), spec_path=spec, folder="", seed=1))
 
 
 def find(wanted: UserFile, home: Path, spec: str = "specs/spec.yml") -> dict[str, File]:

@@ -134,6 +134,17 @@ def how_much(ratio: Interval) -> str:
     return f"{point:.{decimals}f} % [{low:.{decimals}f}, {high:.{decimals}f}]"
 
 
+def change(ratio: Interval) -> str:
+    """Return `+4.1 % [+3.2, +5.0]`: a ratio and its ends as changes from 1."""
+    if ratio.is_exact:
+        return f"{(ratio.point - 1.0) * 100.0:+.6g} % exact"
+    point, *ends = ((x - 1.0) * 100.0 for x in (ratio.point, ratio.low, ratio.high))
+    if math.isnan(ratio.low):
+        return f"{point:+.1f} %"
+    decimals = decimals_beside_0(ends, _decimals((ends[1] - ends[0]) / 2))
+    return f"{point:+.{decimals}f} % [{', '.join(f'{end:+.{decimals}f}' for end in ends)}]"
+
+
 def decimals_beside_0(ends: Sequence[float], least: int) -> int:
     """Return the decimals with which no end that differs from 0 is shown as 0: a reader takes that for "no difference"."""
     decimals = least

@@ -518,6 +518,8 @@ class Experiment:
     results_directory: str = "results"
     #: user labels of the measured software, such as commit and build
     labels: Mapping[str, str] = field(default_factory=dict)
+    #: absolute path of the folder that relative paths of the spec start from; "": that of `spec_path`
+    folder: str = ""
     #: number of invocations of a cell that fail alike before the rest is skipped; None: never skip
     give_up_after: int | None = 3
     #: default isolation; modifiers can override it

@@ -1,0 +1,175 @@
+"""The spec that `regatta gate` measures, from specs and real repositories."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.git_repositories import commit
+from regatta.cli.gate_spec import SPEC, Wanted, gate_spec
+from regatta.host.errors import RegattaError, SpecError
+from regatta.spec.load import load_spec
+
+CONFIGS = Path(__file__).parents[3] / "configs"
+DEFAULT = Wanted(None, None, None, None, None, True)
+#: of the checked-out example, with a folder beside the spec
+REVISIONS: dict[str, Any] = {
+    "name": "own",
+    "suites": ["suite.yml"],
+    "define": {
+        "runtimes": {
+            "prog": {"kind": "program", "provider": "git", "repository": "repo", "revision": "main"}
+            | {"command": ["make"], "program": "prog"}
+        }
+    },
+    "runtimes": ["prog"],
+    "benchmarks": [{"suite": "own", "benchmark": "all"}],
+    "invocations": {"fixed": 12},
+}
+
+
+def home_in(folder: Path) -> Path:
+    """Return a home with few registries, which are read quickly."""
+    return folder / "home"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """Three revisions: v1, the tip of a branch with a slash, and main."""
+    for name in ("runtimes.yml", "suites/interpreters.yml", "hosts"):
+        (home_in(tmp_path) / "configs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (home_in(tmp_path) / "configs" / name).symlink_to(CONFIGS / name)
+    repo = tmp_path / "repo"
+    commit(repo, {"a": "1"}, tag="v1")
+    commit(repo, {"a": "2"}, tag="topic/fast")
+    commit(repo, {"a": "3"})
+    (tmp_path / "suite.yml").write_text(
+        "suite: own\nbenchmarks: {run: {kind: program, command: ['{runtime}']}}\n"
+    )
+    return repo
+
+
+def made(folder: Path, spec: dict[str, Any], **options: Any) -> dict[str, Any]:
+    """Return the spec of the gate; it is valid elsewhere, too."""
+    path = folder / "spec.yml"
+    path.write_text(json.dumps(spec))
+    wanted = Wanted(**{**vars(DEFAULT), **options})
+    value = gate_spec(path, load_spec(path, home_in(folder)), home_in(folder), wanted)
+    elsewhere = folder / "results" / value["name"]
+    elsewhere.mkdir(parents=True, exist_ok=True)
+    (elsewhere / SPEC).write_text(json.dumps(value))
+    experiment = load_spec(elsewhere / SPEC, home_in(folder))
+    assert experiment.stopping is not None
+    assert experiment.stopping.rule == "decide"
+    return value
+
+
+def test_two_revisions_are_two_runtimes_of_pinned_commits(tmp_path: Path, repository: Path) -> None:
+    value = made(tmp_path, REVISIONS, baseline="v1", candidate="topic/fast", relevance_percent=1.0, rounds=40)
+    first, second = value["define"]["runtimes"].items()
+    assert [name for name, _ in (first, second)] == ["prog-v1", "prog-topic-fast"] == value["runtimes"]
+    assert value["baseline"] == {"runtime": "prog-v1"}
+    assert all(re.fullmatch("[0-9a-f]{40}", entry["revision"]) for _, entry in (first, second))
+    assert first[1]["repository"] == str(repository)
+    commits = [entry["revision"][:8] for _, entry in (first, second)]
+    assert value["name"] == f"own-gate-{'-'.join(commits)}"
+    assert value["invocations"]["decide"] == {"relevance_percent": 1.0, "maximum": 40}
+
+
+def test_candidate_is_the_revision_of_the_spec_and_a_commit_is_named_by_its_start(
+    tmp_path: Path, repository: Path
+) -> None:
+    tip = commit(repository, {"a": "4"})
+    value = made(tmp_path, REVISIONS, baseline=tip[:12], candidate="v1")
+    assert value["runtimes"] == [f"prog-{tip[:8]}", "prog-v1"]
+    assert list(made(tmp_path, REVISIONS, baseline="v1")["define"]["runtimes"]) == ["prog-v1", "prog-main"]
+
+
+def test_the_candidate_of_an_earlier_gate_is_measured_again(tmp_path: Path, repository: Path) -> None:
+    earlier = made(tmp_path, REVISIONS, baseline="v1", candidate="topic/fast")
+    value = made(tmp_path, REVISIONS, baseline=str(tmp_path / "results" / earlier["name"]))
+    commits = [entry["revision"] for entry in value["define"]["runtimes"].values()]
+    assert commits[0] == earlier["define"]["runtimes"]["prog-topic-fast"]["revision"]
+
+
+def test_sides_of_the_spec_keep_its_rule(tmp_path: Path, repository: Path) -> None:
+    spec = {**REVISIONS, "modifiers": {"loud": {"environment": {"LOUD": "1"}}}, "baseline": {"modifiers": []}}
+    assert made(tmp_path, spec)["invocations"]["decide"] == {"relevance_percent": 2.0, "maximum": 30}
+    spec["invocations"] = {"decide": {"relevance_percent": 3, "maximum": 11, "budget": "2h"}}
+    value = made(tmp_path, spec)
+    assert value["name"] == "own-gate"
+    # what the include has stays: the budget
+    assert value["invocations"]["decide"] == {"relevance_percent": 3.0, "maximum": 11}
+    assert load_spec(tmp_path / "results/own-gate" / SPEC, home_in(tmp_path)).stopping.budget_s == 7200  # type: ignore[union-attr]
+
+
+def test_a_runtime_as_the_baseline_replaces_other_baselines(tmp_path: Path, repository: Path) -> None:
+    spec = {
+        **REVISIONS,
+        "runtimes": ["cpython", "perl"],
+        "modifiers": {"loud": {"environment": {"LOUD": "1"}}},
+        "baseline": {"modifiers": []},
+        "benchmarks": [{"suite": "interpreters", "benchmark": "sieve", "size": "small"}],
+    }
+    made(tmp_path, spec, baseline="perl")
+    experiment = load_spec(tmp_path / "results/own-gate" / SPEC, home_in(tmp_path))
+    assert dict(experiment.baseline) == {"runtime": "perl"}
+    assert [one.name for one in experiment.runtimes] == ["perl", "cpython"]
+
+
+def test_hosts_share_the_false_alarms(tmp_path: Path, repository: Path) -> None:
+    path = tmp_path / "spec.yml"
+    path.write_text(json.dumps({**REVISIONS, "level": 0.9}))
+    experiment = load_spec(path, home_in(tmp_path))
+    several = type(experiment)(**{**vars(experiment), "hosts": experiment.hosts * 3})
+    value = gate_spec(path, several, home_in(tmp_path), Wanted("v1", None, None, None, None, True))
+    assert value["level"] ** 3 == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize(
+    ("options", "change", "told"),
+    [
+        ({}, {}, "baseline: {runtime: NAME}"),
+        ({"candidate": "v1"}, {}, "--baseline REV"),
+        ({"baseline": "nowhere"}, {}, "existing branch"),
+        ({"baseline": "main"}, {}, "same files"),
+        ({"baseline": "v1", "candidate": "v1"}, {}, "same files"),
+        ({"baseline": "spec.yml"}, {}, "measured again"),
+        ({"baseline": "v1"}, {"runtimes": ["prog", "cpython"]}, "prog, cpython"),
+        ({"baseline": "v1"}, {"runtimes": ["cpython"]}, "0 runtimes with `provider: git`"),
+        ({"baseline": "cpython"}, {"runtimes": ["cpython"]}, "add the other"),
+    ],
+)
+def test_sides_that_cannot_be_compared_are_refused(
+    tmp_path: Path,
+    repository: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, str],
+    change: dict[str, Any],
+    told: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RegattaError, match=re.escape(told)):
+        made(tmp_path, {**REVISIONS, **change}, **options)
+
+
+def test_a_baseline_on_another_machine_is_refused(tmp_path: Path, repository: Path) -> None:
+    path = tmp_path / "spec.yml"
+    path.write_text(json.dumps(REVISIONS))
+    experiment = load_spec(path, home_in(tmp_path))
+    elsewhere = type(experiment)(**{**vars(experiment), "baseline": {"platform": "arm"}})
+    with pytest.raises(SpecError, match="difference of machines"):
+        gate_spec(path, elsewhere, home_in(tmp_path), DEFAULT)
+
+
+def test_a_damaged_earlier_gate_is_refused(tmp_path: Path, repository: Path) -> None:
+    earlier = tmp_path / "results" / "earlier"
+    earlier.mkdir(parents=True)
+    for content in ("[1, 2]", "{}", '{"define": {"runtimes": []}, "runtimes": [1]}'):
+        (earlier / SPEC).write_text(content)
+        with pytest.raises(SpecError, match="gate of two revisions"):
+            made(tmp_path, REVISIONS, baseline=str(earlier))
