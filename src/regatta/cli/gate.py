@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regatta.cli.gate_spec import LEAST_ROUNDS, RELEVANCE_PERCENT, ROUNDS, SPEC, Wanted, gate_spec
+from regatta.cli.derived_spec import LEAST_ROUNDS, RELEVANCE_PERCENT, ROUNDS, run_derived
+from regatta.cli.gate_spec import SPEC, Wanted, gate_spec
 from regatta.cli.options import json_option, spec_argument, spec_results_option
-from regatta.cli.run import run_and_show
 from regatta.host.printable import printable
 from regatta.host.values.host import WISHES, Wish
 from regatta.spec.invocations_schema import BUDGET
@@ -103,7 +103,6 @@ def gate(
         raise click.UsageError(
             f"--rounds: expected at least {LEAST_ROUNDS}, got {rounds} · a single run does not show how much runs vary"
         )
-    from regatta.cli.time_spec import write_yaml
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec
 
@@ -112,17 +111,13 @@ def gate(
     value = gate_spec(spec, asked, home, Wanted(baseline, candidate, relevance, rounds, budget, aa))
     results = results or Path(asked.results_directory)
     folder = Folder(results / str(value["name"]))
-    path = folder.path / SPEC
-    folder.path.mkdir(parents=True, exist_ok=True)
-    write_yaml(path, value)
-    experiment = load_spec(path, home)
     codes = []
 
     def show(code: int) -> None:
         if code in (0, 1):
             codes.append(EXIT_CODES[_judge(folder, output, as_json).verdict])
 
-    code = run_and_show(path, experiment, home, results, profile, retry_failed, show)
+    code = run_derived(value, SPEC, home, results, profile, retry_failed, show)
     return code or codes[-1]
 
 

@@ -23,6 +23,7 @@ GROUPS = {
         "init": "Write a spec and a suite for your own program",
         "run": "Run an experiment from its spec to its report",
         "gate": "Judge a change: better, worse, equivalent or undecided",
+        "bisect": "Find the changes that made a benchmark slower or faster",
         "status": "Show the progress of experiments",
         "watch": "Show a running experiment: progress and estimates so far",
         "plan": "Show or write the plan: cells, order, duration",

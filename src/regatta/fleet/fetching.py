@@ -166,6 +166,34 @@ def revision_commit(runtime: Runtime) -> str:
     return _object(runtime, _repository(runtime), "commit")
 
 
+def revisions_between(runtime: Runtime, first: str, last: str) -> list[tuple[str, str]]:
+    """Return the commits after `first` up to `last`, oldest first, each with its subject; of merges, the first parents.
+
+    Args:
+        first, last: whole hashes of commits.
+
+    Returns:
+        Nothing if `first` is not an ancestor of `last` by first parents.
+
+    Raises:
+        HostError: as `revision_tree`.
+    """
+    git = ["git", "-C", str(_repository(runtime))]
+    listed = [
+        "log",
+        "--first-parent",
+        "--reverse",
+        "--format=%H %P%x00%s",
+        "--end-of-options",
+        f"{first}..{last}",
+    ]
+    lines = run_command([*git, *listed], _where(runtime)).succeeded().splitlines()
+    hashes, subjects = zip(*(line.split("\0", 1) for line in lines), strict=True) if lines else ((), ())
+    if not lines or hashes[0].split()[1:2] != [first]:
+        return []
+    return [(one.split()[0], subject) for one, subject in zip(hashes, subjects, strict=True)]
+
+
 def _object(runtime: Runtime, repository: Path, kind: Literal["tree", "commit"]) -> str:
     asked = run_command(
         ["git", "-C", str(repository), "rev-parse", "--verify", "--quiet", "--end-of-options", f"{runtime.revision}^{{{kind}}}"],
