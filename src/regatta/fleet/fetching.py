@@ -166,11 +166,12 @@ def revision_commit(runtime: Runtime) -> str:
     return _object(runtime, _repository(runtime), "commit")
 
 
-def revisions_between(runtime: Runtime, first: str, last: str) -> list[tuple[str, str]]:
+def revisions_between(runtime: Runtime, first: str, last: str, most: int) -> list[tuple[str, str]]:
     """Return the commits after `first` up to `last`, oldest first, each with its subject; of merges, the first parents.
 
     Args:
         first, last: whole hashes of commits.
+        most: of more commits, only the last `most + 1`.
 
     Returns:
         Nothing if `first` is not an ancestor of `last` by first parents.
@@ -178,20 +179,17 @@ def revisions_between(runtime: Runtime, first: str, last: str) -> list[tuple[str
     Raises:
         HostError: as `revision_tree`.
     """
-    git = ["git", "-C", str(_repository(runtime))]
-    listed = [
-        "log",
-        "--first-parent",
-        "--reverse",
-        "--format=%H %P%x00%s",
-        "--end-of-options",
-        f"{first}..{last}",
-    ]
-    lines = run_command([*git, *listed], _where(runtime)).succeeded().splitlines()
-    hashes, subjects = zip(*(line.split("\0", 1) for line in lines), strict=True) if lines else ((), ())
-    if not lines or hashes[0].split()[1:2] != [first]:
+    asked = ["--first-parent", "--reverse", f"--max-count={most + 1}", "--format=%H %P%x00%<(80,trunc)%s"]
+    git = ["git", "-C", str(_repository(runtime)), "log", *asked, "--end-of-options", f"{first}..{last}"]
+    # Subjects can contain what `splitlines` takes for the end of a line.
+    lines = [line for line in run_command(git, _where(runtime)).succeeded().split("\n") if line]
+    found = []
+    for line in lines:
+        hashes, _, subject = line.partition("\0")
+        found.append((hashes.split(), subject.strip()))
+    if found and len(found) <= most and found[0][0][1:2] != [first]:
         return []
-    return [(one.split()[0], subject) for one, subject in zip(hashes, subjects, strict=True)]
+    return [(hashes[0], subject) for hashes, subject in found]
 
 
 def _object(runtime: Runtime, repository: Path, kind: Literal["tree", "commit"]) -> str:

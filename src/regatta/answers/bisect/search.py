@@ -83,8 +83,12 @@ def search(last: int, compare: Compare) -> Found:
         possible += [Between(*half) for half, relation in halves.items() if relation == "unknown"]
         # The left half is searched first.
         pending += reversed([half for half, relation in halves.items() if relation == "differs"])
-    lists = (tuple(sorted(one, key=_first)) for one in (changes, unresolved, possible))
-    return Found(*lists, tuple(sorted(skipped)))
+    return Found(
+        tuple(sorted(changes, key=_first)),
+        tuple(sorted(unresolved, key=_first)),
+        tuple(sorted(possible, key=_first)),
+        tuple(sorted(skipped)),
+    )
 
 
 def _first(one: Between) -> int:

@@ -1,15 +1,17 @@
-"""The spec that `regatta gate` measures, from specs and real repositories."""
+"""The specs that `regatta gate` and `regatta bisect` measure, from specs and real repositories."""
 
 from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from helpers.git_repositories import commit
+from regatta.cli.bisect_spec import Over, States, states_of
 from regatta.cli.gate_spec import SPEC, Wanted, gate_spec
 from regatta.host.errors import RegattaError, SpecError
 from regatta.spec.load import load_spec
@@ -173,3 +175,79 @@ def test_a_damaged_earlier_gate_is_refused(tmp_path: Path, repository: Path) -> 
         (earlier / SPEC).write_text(content)
         with pytest.raises(SpecError, match="gate of two revisions"):
             made(tmp_path, REVISIONS, baseline=str(earlier))
+
+
+def states(
+    folder: Path, spec: dict[str, Any], good: str | None, bad: str | None, over: Over = "revisions"
+) -> States:
+    path = folder / "spec.yml"
+    path.write_text(json.dumps(spec))
+    return states_of(path, load_spec(path, home_in(folder)), good, bad, over)
+
+
+def test_states_of_a_search_are_the_commits_between(tmp_path: Path, repository: Path) -> None:
+    tip = commit(repository, {"a": "4"})
+    found = states(tmp_path, REVISIONS, "v1", None)
+    assert found.last == 3
+    assert found.titles[-1] == f"{tip[:8]} change"
+    assert found.runtimes[-1].revision == tip
+    sides = found.sides(1, (0, 3))
+    assert sides["name"] == "step-0-1-3"
+    assert sides["runtimes"] == [found.alternatives[at] for at in (1, 0, 3)]
+    assert sides["baseline"] == {"runtime": found.alternatives[1]}
+    # Revisions with equal files are different states.
+    assert all(entry["aa"] for entry in sides["define"]["runtimes"].values())
+
+
+def test_states_can_be_runtimes_and_sets_of_modifiers_in_order(tmp_path: Path, repository: Path) -> None:
+    flags = {name: {"environment": {name: "1"}} for name in ("A", "B")}
+    spec = {**REVISIONS, "modifiers": flags, "modifier_sets": [[], ["A"], ["A", "B"]]}
+    found = states(tmp_path, spec, None, None, "modifiers")
+    assert found.titles == ("none", "A", "A+B")
+    assert found.sides(1, (2,)) == {
+        "name": "step-1-2", "modifier_sets": [["A"], ["A", "B"]], "baseline": {"modifiers": ["A"]},
+    }  # fmt: skip
+    spec = {**REVISIONS, "runtimes": ["perl", "cpython"], "baseline": {"runtime": "cpython"}}
+    spec["benchmarks"] = [{"suite": "interpreters", "benchmark": "sieve", "size": "small"}]
+    found = states(tmp_path, spec, None, None, "runtimes")
+    assert found.titles == ("perl", "cpython")
+    assert found.sides(0, (1,))["baseline"] == {"runtime": "perl"}
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "over", "told"),
+    [
+        (None, None, "revisions", "--good"),
+        ("main", "v1", "revisions", "exchange --good and --bad"),
+        ("v1", "v1", "revisions", "exchange --good and --bad"),
+        ("gone", None, "revisions", "existing branch"),
+        ("v1", None, "modifiers", "in order in the spec"),
+        (None, None, "modifiers", "2 to"),
+        (None, None, "runtimes", "2 to"),
+    ],
+)
+def test_states_that_cannot_be_searched_are_refused(
+    tmp_path: Path, repository: Path, good: str | None, bad: str | None, over: Over, told: str
+) -> None:
+    with pytest.raises(RegattaError, match=re.escape(told)):
+        states(tmp_path, REVISIONS, good, bad, over)
+
+
+def test_subjects_from_outside_do_not_confuse_the_list(tmp_path: Path, repository: Path) -> None:
+    subject = "a\ttab, a : and \x1b[31m -- nothing\u2028more"
+    arguments = [
+        "-c",
+        "user.name=t",
+        "-c",
+        "user.email=t@example.org",
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        subject,
+    ]
+    subprocess.run(["git", "-C", repository, *arguments], check=True)
+    commit(repository, {"a": "5"})
+    found = states(tmp_path, REVISIONS, "v1", None)
+    assert found.last == 4
+    assert all(re.fullmatch("[0-9a-f]{40}", one.revision) for one in found.runtimes)
