@@ -58,7 +58,9 @@ class History:
         return self.levels[commit] + NOISE * self.draw(self.rng, runs)
 
 
-def step(history: History, places: tuple[int, ...], middle: int, level: float, searched: float) -> list[Interval]:
+def step(
+    history: History, places: tuple[int, ...], middle: int, level: float, searched: float
+) -> list[Interval]:
     """Return the ratios of the middle to each of the others, measured by the rule `decide`."""
     together = max(len(places), math.comb(len(places) + 1, 2))
     own = level ** (1 / together)
@@ -73,7 +75,9 @@ def step(history: History, places: tuple[int, ...], middle: int, level: float, s
     ratios = []
     for place in places:
         n = found.cells[str(place)]
-        nominal = paired_log_ratio(np.exp(logs[str(place)][:n]), np.exp(base[:n]), level_of_looks(level, ROUNDS))
+        nominal = paired_log_ratio(
+            np.exp(logs[str(place)][:n]), np.exp(base[:n]), level_of_looks(level, ROUNDS)
+        )
         ratios.append(simultaneous(adjusted_for_looks(nominal, level, ROUNDS), together).interval)
     return ratios
 
