@@ -12,6 +12,7 @@ import click
 
 from regatta.cli.bisect_spec import Over, States, states_of
 from regatta.cli.derived_spec import (
+    DIGITS,
     LEAST_ROUNDS,
     RELEVANCE_PERCENT,
     derived_spec,
@@ -19,11 +20,12 @@ from regatta.cli.derived_spec import (
     refuse,
     run_derived,
 )
-from regatta.cli.options import json_option, spec_argument, spec_results_option
+from regatta.cli.options import Percentage, json_option, spec_argument, spec_results_option
 from regatta.host.errors import RegattaError
 from regatta.host.printable import printable
 from regatta.host.values.digest import digest_of
 from regatta.host.values.host import WISHES, Wish
+from regatta.spec.invocations_schema import MAX_ADAPTIVE
 from regatta.store.folder import Folder, write_json
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 DOCUMENT, _SPEC, _STEP = "bisect.json", "step.yml", "step.json"
 #: rounds of a step at most: halving needs certainty
 ROUNDS = 100
-EXIT_CODES = {"found": 0, "no difference": 5, "undecided": 5}
+EXIT_CODES = {"found": 0, "no difference shown": 5, "undecided": 5}
 #: host -> ratio of the middle to another state
 Ratios = Mapping[str, "Interval"]
 
@@ -52,17 +54,17 @@ Ratios = Mapping[str, "Interval"]
     type=click.Choice(["revisions", "runtimes", "modifiers"]),
     default="revisions",
     show_default=True,
-    help="What differs: revisions of the runtime with `provider: git`; or the `runtimes`, or the `modifier_sets`, of the spec in order, the first of which is good and the last bad.",
+    help="What differs: `revisions` of the runtime with `provider: git`, or the `runtimes` or `modifier_sets` of the spec in order. The first of these is good, and the last is bad.",
 )
 @click.option(
     "--relevance",
-    type=click.FloatRange(0, 100, min_open=True),
+    type=Percentage(),
     metavar="PERCENT",
     help=f"Largest irrelevant change. [default: that of `decide` in the spec, or {RELEVANCE_PERCENT:g}]",
 )
 @click.option(
     "--rounds",
-    type=click.IntRange(LEAST_ROUNDS),
+    type=click.IntRange(LEAST_ROUNDS, MAX_ADAPTIVE),
     default=ROUNDS,
     show_default=True,
     help="Maximum number of rounds of a step.",
@@ -89,8 +91,7 @@ def bisect(
     Each step measures a state in the same blocks as a better and a worse one. Several causes are found. After an interruption,
     the same command continues.
 
-    Exit codes: 0 found · 1 an invocation failed · 2 error in the spec or the command · 3 unfit host · 5 undecided, or good and bad
-    do not differ.
+    Exit codes: 0 found · 1 an invocation failed · 2 error in the spec or the command · 3 unfit host · 5 undecided.
     """
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec
@@ -127,7 +128,11 @@ class _Steps:
         relevance_percent: float,
     ) -> None:
         from regatta.answers.bisect.search import level_of_step
+        from regatta.fleet.fingerprint import state_of
 
+        self.state = state_of(experiment, home)
+        #: of the last step
+        self.step_folder = folder
         self.spec, self.experiment, self.states, self.home = spec, experiment, states, home
         self.folder, self.profile, self.rounds = folder, profile, rounds
         self.relevance_percent = relevance_percent
@@ -150,7 +155,7 @@ class _Steps:
             refuse(titles[0], "both ends to be measurable", "a failure", "choose other ends")
         self.known[0, last] = ends[last]
         found = Found()
-        verdict: Verdict = "no difference"
+        verdict: Verdict = "no difference shown"
         relation = self._relation(ends[last], self.smallest)
         self._tell(0, 0, last, "same", relation)
         if relation == "differs":
@@ -205,8 +210,7 @@ class _Steps:
         from regatta.answers.bisect.result import Step
 
         titles = self.states.titles
-        name = self.states.sides(middle, [left, right] if left != middle else [right])["name"]
-        step = Step(titles[middle], titles[left], titles[right], to_left, to_right, str(self.folder / name))
+        step = Step(titles[middle], titles[left], titles[right], to_left, to_right, str(self.step_folder))
         self.done.append(step)
         sides = [
             f"{relation} from {titles[at]}"
@@ -231,8 +235,11 @@ class _Steps:
         decide = {"relevance_percent": round(100.0 * math.expm1(searched), 9), "maximum": self.rounds}
         sides = self.states.sides(middle, others)
         value = derived_spec(self.spec, self.experiment, sides, decide, self.level, False)
-        kept = self.folder / str(value["name"]) / _STEP
-        identity = digest_of([value, self.spec.read_text(encoding="utf-8", errors="replace")])
+        # Values of an earlier spec, or of earlier sources, are not judged with new ones.
+        identity = digest_of([value, self.state])
+        value["name"] = f"{value['name']}-{identity[:DIGITS]}"
+        self.step_folder = self.folder / str(value["name"])
+        kept = self.step_folder / _STEP
         rows = _read_step(kept, identity)
         if rows is None:
             rows = self._run(value, middle)

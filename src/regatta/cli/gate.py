@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 
 import click
 
 from regatta.cli.derived_spec import LEAST_ROUNDS, RELEVANCE_PERCENT, ROUNDS, run_derived
 from regatta.cli.gate_spec import SPEC, Wanted, gate_spec
-from regatta.cli.options import json_option, spec_argument, spec_results_option
+from regatta.cli.options import Percentage, json_option, spec_argument, spec_results_option
+from regatta.host.errors import RegattaError, VerificationError
 from regatta.host.printable import printable
 from regatta.host.values.host import WISHES, Wish
-from regatta.spec.invocations_schema import BUDGET
+from regatta.spec.invocations_schema import BUDGET, MAX_ADAPTIVE
 from regatta.store.folder import Folder
 
 if TYPE_CHECKING:
     from regatta.answers.gate.result import GateAnswer
 
-#: verdict -> exit code; failed invocations end with 1 before
+#: verdict -> exit code
 EXIT_CODES = {"better": 0, "equivalent": 0, "failed": 1, "worse": 4, "undecided": 5}
 
 
@@ -40,13 +43,13 @@ def _check_budget(ctx: click.Context, param: click.Parameter, text: str | None) 
 @click.option("--candidate", metavar="REVISION", help="The revision to judge. [default: that of the spec]")
 @click.option(
     "--relevance",
-    type=click.FloatRange(0, 100, min_open=True),
+    type=Percentage(),
     metavar="PERCENT",
     help=f"Largest irrelevant change. [default: that of `decide` in the spec, or {RELEVANCE_PERCENT:g}]",
 )
 @click.option(
     "--rounds",
-    type=click.IntRange(1),
+    type=click.IntRange(1, MAX_ADAPTIVE),
     metavar="N",
     help=f"Maximum number of rounds. [default: that of the spec, at least {ROUNDS}]",
 )
@@ -111,30 +114,52 @@ def gate(
     value = gate_spec(spec, asked, home, Wanted(baseline, candidate, relevance, rounds, budget, aa))
     results = results or Path(asked.results_directory)
     folder = Folder(results / str(value["name"]))
+    places = [folder.path, *([output] if output else [])]
+    for place in places:
+        _prepare(place)
     codes = []
 
     def show(code: int) -> None:
-        if code in (0, 1):
-            codes.append(EXIT_CODES[_judge(folder, output, as_json).verdict])
+        if code in (0, VerificationError.exit_code) and folder.report.exists():
+            codes.append(EXIT_CODES[_judge(folder, places, as_json).verdict])
 
-    code = run_derived(value, SPEC, home, results, profile, retry_failed, show)
+    try:
+        code = run_derived(value, SPEC, home, results, profile, retry_failed, show)
+    except RegattaError as error:
+        # What `verify` found is a part of the verdict.
+        if error.exit_code != VerificationError.exit_code or not codes:
+            raise
+        code = 0
     return code or codes[-1]
 
 
-def _judge(folder: Folder, output: Path | None, as_json: bool) -> GateAnswer:
-    """Judge what was measured, and write and show the verdict."""
+def _prepare(place: Path) -> None:
+    """Make a folder for the files of the verdict, without those of an earlier one. Raises StoreError."""
+    from regatta.answers.gate.document import FILES
+    from regatta.store.folder import no_room
+
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        for name in FILES:
+            (place / name).unlink(missing_ok=True)
+        with NamedTemporaryFile(dir=place):
+            pass
+    except OSError as error:
+        raise no_room(place, error) from error
+
+
+def _judge(folder: Folder, places: Sequence[Path], as_json: bool) -> GateAnswer:
+    """Judge what was measured, and show and write the verdict."""
     from regatta.answers.gate.compute import judge_gate
     from regatta.answers.gate.document import json_of, write_gate
 
     answer = judge_gate(folder)
-    write_gate(answer, folder.path)
-    if output is not None:
-        output.mkdir(parents=True, exist_ok=True)
-        write_gate(answer, output)
     if as_json:
         click.echo(json_of(answer), nl=False)
     else:
         _show(answer, folder)
+    for place in places:
+        write_gate(answer, place)
     return answer
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from regatta.cli.derived_spec import (
     revision_entry,
     revision_name,
 )
+from regatta.host.files import read_object
+from regatta.host.values.digest import digest_of
 from regatta.host.values.experiment import Experiment
 
 #: the spec of a gate in the folder of its experiment
@@ -71,7 +73,6 @@ def gate_spec(spec: Path, experiment: Experiment, home: Path, wanted: Wanted) ->
 
 def _sides(spec: Path, experiment: Experiment, home: Path, wanted: Wanted) -> dict[str, Any]:
     """Return name, runtimes and baseline of the gate."""
-    name = f"{experiment.name[:OF_EXPERIMENT]}-gate"
     runtimes = [one.name for one in experiment.runtimes if one.provider != "none"]
     asked = wanted.baseline
     if asked is None:
@@ -81,29 +82,40 @@ def _sides(spec: Path, experiment: Experiment, home: Path, wanted: Wanted) -> di
         if not experiment.baseline:
             fix = "add `baseline: {runtime: NAME}` to the spec, or use --baseline REVISION|RUNTIME"
             refuse(f"{spec}: baseline", "the side that the others are compared with", "none", fix)
-        return {"name": name}
+        return {"name": _name(experiment, home, "")}
     if wanted.candidate is None and asked in {*runtimes, *_known_runtimes(home)}:
         others = [one for one in runtimes if one != asked]
         if not others:
             expected = "a runtime that differs from those of the spec"
             refuse("--baseline", expected, asked, "add the other to `runtimes`")
         return {
-            "name": name,
+            "name": _name(experiment, home, asked),
             "runtimes": [asked, *others],
             "baseline": {**dict.fromkeys(experiment.baseline), "runtime": asked},
         }
-    if Path(asked).is_file():
+    if not asked or Path(asked).is_file():
         fix = "name the revision or the runtime: it is measured again, because machines differ, and one machine differs from day to day"
-        refuse("--baseline", "something to measure beside the candidate", f"the file {asked}", fix)
+        refuse(
+            "--baseline",
+            "something to measure beside the candidate",
+            f"the file {asked}" if asked else "nothing",
+            fix,
+        )
     return _revisions(experiment, asked, wanted.candidate)
+
+
+def _name(experiment: Experiment, home: Path, asked: str) -> str:
+    """Return the name of the gate: another one if anything has changed, so that no earlier values are judged with new ones."""
+    from regatta.fleet.fingerprint import state_of
+
+    return f"{experiment.name[:OF_EXPERIMENT]}-gate-{digest_of([state_of(experiment, home), asked])[:DIGITS]}"
 
 
 def _revisions(experiment: Experiment, asked: str, candidate: str | None) -> dict[str, Any]:
     from regatta.fleet.fetching import revision_commit, revision_tree
 
     runtime = only_git_runtime(experiment, f"--baseline {asked}")
-    stored = Path(asked) / SPEC
-    base = replace(runtime, revision=_stored_revision(stored) if stored.is_file() else asked)
+    base = replace(runtime, revision=_stored_revision(Path(asked) / SPEC) or asked)
     other = replace(runtime, revision=candidate or runtime.revision)
     if revision_tree(base) == revision_tree(other):
         got = f"the same files in {base.revision} and {other.revision}"
@@ -123,15 +135,16 @@ def _revisions(experiment: Experiment, asked: str, candidate: str | None) -> dic
 
 
 def _stored_revision(path: Path) -> str:
-    """Return the commit of the candidate of an earlier gate, to measure it again as the baseline."""
-    from regatta.spec.yaml_lines import read_yaml
-
-    value = read_yaml(path, str(path)).value
-    try:
-        runtimes: Mapping[str, Any] = value["define"]["runtimes"]
-        return str(runtimes[str(value["runtimes"][-1])]["revision"])
-    except (KeyError, TypeError, IndexError):
-        refuse(str(path), "a gate of two revisions", "another one", "name the revision or the runtime itself")
+    """Return the commit of the candidate of an earlier gate, to measure it again as the baseline; "" if it is no such gate."""
+    value = read_object(path)
+    runtimes, define = value.get("runtimes"), value.get("define")
+    entries = define.get("runtimes") if isinstance(define, dict) else None
+    # A spec of the user can have the same name, and revisions that move.
+    if "paths_from" not in value or not isinstance(runtimes, list) or not isinstance(entries, dict):
+        return ""
+    entry = entries.get(str(runtimes[-1])) if runtimes else None
+    revision = str(entry.get("revision")) if isinstance(entry, dict) else ""
+    return revision if re.fullmatch("[0-9a-f]{40}([0-9a-f]{24})?", revision) else ""
 
 
 def _known_runtimes(home: Path) -> set[str]:

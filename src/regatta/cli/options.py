@@ -60,6 +60,25 @@ spec_results_option = click.option(
     type=click.Path(file_okay=False, path_type=Path),
     help="Directory of all results, with one directory per experiment. [default: `results` of the spec, or results]",
 )
+
+
+class Percentage(click.ParamType[float]):
+    """A percentage above 0 and up to 100."""
+
+    name = "percentage"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number. Raises UsageError."""
+        try:
+            number = float(str(value))
+        except ValueError:
+            number = 0.0
+        # NaN is in no range.
+        if not 0.0 < number <= 100.0:
+            self.fail(f"expected a number above 0, up to 100 · got {value!r}", param, ctx)
+        return number
+
+
 spec_argument = click.argument("spec", type=click.Path(dir_okay=False, path_type=Path))
 way_option = click.option(
     "--way",

@@ -35,6 +35,20 @@ def write_fingerprint(experiment: Experiment, home: Path, path: Path) -> None:
     Raises:
         StoreError: it cannot be written.
     """
+    value = state_of(experiment, home)
+    try:
+        kept = parse_object(path)
+        if AGAIN in kept:
+            value[AGAIN] = str(kept[AGAIN])
+        if kept == value:
+            return
+    except (OSError, ValueError):
+        pass
+    write_json(path, value)
+
+
+def state_of(experiment: Experiment, home: Path) -> dict[str, str]:
+    """Return digests of everything that decides what is measured on this machine: experiment, sources, revisions, host."""
     files = sorted({str(file): _state(file) for file in _files(experiment, home)}.items())
     # The repr of a frozen dataclass has all of its values, in order.
     value = {
@@ -52,15 +66,7 @@ def write_fingerprint(experiment: Experiment, home: Path, path: Path) -> None:
         value["revisions"] = digest_of(revisions)
     if experiment.images():
         value["images"] = digest_of(_images(experiment))
-    try:
-        kept = parse_object(path)
-        if AGAIN in kept:
-            value[AGAIN] = str(kept[AGAIN])
-        if kept == value:
-            return
-    except (OSError, ValueError):
-        pass
-    write_json(path, value)
+    return value
 
 
 def _made_by_this_package(experiment: Experiment) -> bool:

@@ -103,10 +103,10 @@ def test_sides_of_the_spec_keep_its_rule(tmp_path: Path, repository: Path) -> No
     assert made(tmp_path, spec)["invocations"]["decide"] == {"relevance_percent": 2.0, "maximum": 30}
     spec["invocations"] = {"decide": {"relevance_percent": 3, "maximum": 11, "budget": "2h"}}
     value = made(tmp_path, spec)
-    assert value["name"] == "own-gate"
+    assert re.fullmatch("own-gate-[0-9a-f]{8}", value["name"])
     # what the include has stays: the budget
     assert value["invocations"]["decide"] == {"relevance_percent": 3.0, "maximum": 11}
-    assert load_spec(tmp_path / "results/own-gate" / SPEC, home_in(tmp_path)).stopping.budget_s == 7200  # type: ignore[union-attr]
+    assert load_spec(tmp_path / "results" / value["name"] / SPEC, home_in(tmp_path)).stopping.budget_s == 7200  # type: ignore[union-attr]
 
 
 def test_a_runtime_as_the_baseline_replaces_other_baselines(tmp_path: Path, repository: Path) -> None:
@@ -117,8 +117,8 @@ def test_a_runtime_as_the_baseline_replaces_other_baselines(tmp_path: Path, repo
         "baseline": {"modifiers": []},
         "benchmarks": [{"suite": "interpreters", "benchmark": "sieve", "size": "small"}],
     }
-    made(tmp_path, spec, baseline="perl")
-    experiment = load_spec(tmp_path / "results/own-gate" / SPEC, home_in(tmp_path))
+    name = made(tmp_path, spec, baseline="perl")["name"]
+    experiment = load_spec(tmp_path / "results" / name / SPEC, home_in(tmp_path))
     assert dict(experiment.baseline) == {"runtime": "perl"}
     assert [one.name for one in experiment.runtimes] == ["perl", "cpython"]
 
@@ -141,6 +141,7 @@ def test_hosts_share_the_false_alarms(tmp_path: Path, repository: Path) -> None:
         ({"baseline": "main"}, {}, "same files"),
         ({"baseline": "v1", "candidate": "v1"}, {}, "same files"),
         ({"baseline": "spec.yml"}, {}, "measured again"),
+        ({"baseline": ""}, {}, "measured again"),
         ({"baseline": "v1"}, {"runtimes": ["prog", "cpython"]}, "cpython ("),
         ({"baseline": "v1"}, {"runtimes": ["cpython"]}, "`provider: git`"),
         ({"baseline": "cpython"}, {"runtimes": ["cpython"]}, "add the other"),
@@ -168,13 +169,25 @@ def test_a_baseline_on_another_machine_is_refused(tmp_path: Path, repository: Pa
         gate_spec(path, elsewhere, home_in(tmp_path), DEFAULT)
 
 
-def test_a_damaged_earlier_gate_is_refused(tmp_path: Path, repository: Path) -> None:
-    earlier = tmp_path / "results" / "earlier"
+def test_other_files_of_that_name_are_no_earlier_gate(tmp_path: Path, repository: Path) -> None:
+    # The folder of the user's own gate.yml can have the name of a branch.
+    earlier = tmp_path / "topic"
     earlier.mkdir(parents=True)
-    for content in ("[1, 2]", "{}", '{"define": {"runtimes": []}, "runtimes": [1]}'):
+    own = {"paths_from": ".", "define": {"runtimes": {"x": {"revision": "main"}}}, "runtimes": ["x"]}
+    damaged = ("[1, 2]", "{}", '{"paths_from": 1, "define": {"runtimes": []}, "runtimes": [1]}')
+    for content in (json.dumps(own), json.dumps({**own, "runtimes": []}), *damaged):
         (earlier / SPEC).write_text(content)
-        with pytest.raises(SpecError, match="gate of two revisions"):
+        with pytest.raises(RegattaError, match="existing branch"):
             made(tmp_path, REVISIONS, baseline=str(earlier))
+
+
+def test_a_change_of_the_sources_is_another_gate(tmp_path: Path, repository: Path) -> None:
+    spec = {**REVISIONS, "modifiers": {"loud": {"environment": {"LOUD": "1"}}}, "baseline": {"modifiers": []}}
+    first = made(tmp_path, spec)["name"]
+    # More rounds of the same are the same gate.
+    assert made(tmp_path, spec, rounds=77)["name"] == first
+    commit(repository, {"a": "4"})
+    assert made(tmp_path, spec)["name"] != first
 
 
 def states(

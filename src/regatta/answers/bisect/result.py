@@ -9,8 +9,8 @@ from typing import Literal
 from regatta.answers.bisect.search import Relation
 from regatta.stats.estimate import Interval
 
-#: `no difference`: the ends do not differ, so that there was nothing to search
-Verdict = Literal["found", "no difference", "undecided"]
+#: `no difference shown`: the ends do not clearly differ, so that there was nothing to search
+Verdict = Literal["found", "no difference shown", "undecided"]
 
 
 @dataclass(frozen=True)

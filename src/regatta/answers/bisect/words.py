@@ -14,7 +14,7 @@ from regatta.stats.estimate import Interval
 def headline(answer: BisectAnswer) -> str:
     """Return the result in one line."""
     possible = counted(answer.states - 1, "change")
-    if answer.verdict == "no difference":
+    if answer.verdict == "no difference shown":
         return f"Nothing to search: {answer.bad} does not clearly differ from {answer.good}"
     if not answer.changes:
         return f"Undecided: none of {possible} is clearly a cause"

@@ -1,10 +1,10 @@
-"""Judge a gate: has an alternative become worse than the baseline, beyond what is irrelevant and beyond chance?
+"""Judge a gate: has an alternative become worse than the baseline, beyond chance?
 
 All comparisons of a host share the error, as in the rule `decide` that measured them. Each is judged by its interval alone:
 
 - `equivalent`: it excludes every relevant change;
-- `better`, `worse`: it excludes "no change";
-- `undecided`: neither; or the A/A test beside the comparison found a difference of the baseline to itself.
+- `better`, `worse`: it excludes "no change", whatever the size of the change;
+- `undecided`: neither; or the A/A test beside the comparison failed; or the sides were not measured in the same blocks.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ from regatta.answers.spine.names import full_names
 from regatta.answers.spine.pairs import Pair, differing
 from regatta.answers.spine.result import Failure
 from regatta.answers.spine.shortfalls import damaged_lines
-from regatta.answers.topics.aa.compute import Gate, judge_gates
+from regatta.answers.spine.words import counted
+from regatta.answers.topics.aa.compute import Gate, TwinPair, judge_gates
 from regatta.host.errors import StoreError
 from regatta.host.files import read_object
 from regatta.stats.all_pairs import simultaneous
-from regatta.stats.estimate import DISTURBED, Contrast
+from regatta.stats.estimate import DISTURBED, Contrast, undefined
 from regatta.stats.looks import smallest_found
 from regatta.stats.multiplicity import sidak_p
 from regatta.stats.proportion import proportion_interval, too_often_p
+from regatta.stats.ratios import PAIRED
 from regatta.store.database import Progress, open_database
 from regatta.store.folder import Folder
 from regatta.store.receipts import hosts_left_out
@@ -41,6 +43,8 @@ from regatta.store.receipts import hosts_left_out
 DOCUMENT = "gate.json"
 #: chance with which a change is found, in `finds_percent`
 FOUND = 0.9
+#: fewer blocks do not show how much they vary
+_LEAST_BLOCKS = 10
 #: A rate of false alarms above the budget is reported if it is that improbable.
 _SIGNIFICANT = 0.01
 
@@ -75,9 +79,12 @@ def _judged(context: Context, folder: Folder) -> GateAnswer:
         _row(context, pair, one, together[pair.cell.place.host], rule, spoiled, failed, several)
         for pair, one in zip(context.pairs, shown, strict=True)
     )
+    problems = read_object(folder.verdict).get("problems")
     missing = (
+        *_without_counterpart(context),
         *(f"{cell}: {reason}" for cell, reason in context.impossible),
         *(f"host {host}: {why}" for host, why in hosts_left_out(folder).items()),
+        *(str(problem) for problem in (problems if isinstance(problems, list) else ())),
     )
     # The level of each host has nine decimals.
     budget = round(100.0 * (1.0 - level ** len(hosts)), 6)
@@ -92,9 +99,19 @@ def _judged(context: Context, folder: Folder) -> GateAnswer:
         level=level,
         rows=rows,
         missing=missing,
-        false_alarms=_false_alarms(folder, hosts, copies, together, level, budget / 100.0),
+        false_alarms=_false_alarms(folder, context.facts.hosts, copies, together, level),
         warnings=(*damaged_lines(context.connection), *context.warnings),
     )
+
+
+def _without_counterpart(context: Context) -> list[str]:
+    """Return the cells that are measured and compared with nothing."""
+    used = {cell.number for pair in context.pairs for cell in (pair.cell, pair.base)}
+    return [
+        f"{cell.label}, {cell.place.host}: it has no baseline, or is the baseline of nothing"
+        for cell in context.samples.cells
+        if cell.number not in used
+    ]
 
 
 def _rule_of(context: Context) -> Mapping[str, Any]:
@@ -125,12 +142,11 @@ def _spoiled(
     for gate in copies:
         originals = [cell.cell_id for cell, _ in context.samples.twins if cell.place.host == gate.host]
         for cell_id, pair in zip(originals, gate.pairs, strict=True):
+            if not _is_alarm(gate, pair, together[gate.host], context.facts.level):
+                continue
+            why = "the baseline differed from its own copy"
             if gate.holds is False:
                 why = "the A/A test of this host failed: intervals are too narrow"
-            elif _differs(pair.p, together[gate.host], context.facts.level):
-                why = "the baseline differed from its own copy"
-            else:
-                continue
             for group in context.stops.groups:
                 blocks = [(cell.place.host, cell.cell_id) for cell in group.cells]
                 if (gate.host, cell_id) in blocks:
@@ -138,8 +154,9 @@ def _spoiled(
     return found
 
 
-def _differs(p: float, together: int, level: float) -> bool:
-    return sidak_p(p, together) < 1.0 - level
+def _is_alarm(gate: Gate, pair: TwinPair, together: int, level: float) -> bool:
+    """Return whether a copy differs from the baseline, or its host finds too many differences in a few blocks."""
+    return gate.holds is False or sidak_p(pair.p, together) < 1.0 - level
 
 
 def _row(
@@ -156,16 +173,23 @@ def _row(
     host = cell.place.host
     candidate, baseline = full_names(cell, base)
     parameters = series.parameters if series else {}
-    contrast = one.contrast if one.contrast.interval.is_disturbed else simultaneous(one.contrast, together)
-    failures = [failed[host, side.cell_id] for side in (cell, base) if (host, side.cell_id) in failed]
+    contrast, spoils = one.contrast, spoiled.get((host, cell.cell_id), "")
+    failures = {
+        name: failed.get((host, side.cell_id)) for name, side in ((candidate, cell), (baseline, base))
+    }
+    # Nothing is said about sides that were not measured in the same blocks: a machine differs from day to day.
+    why = next((_failure_words(name, of) for name, of in failures.items() if of), "") or one.why_apart
+    if why:
+        contrast = Contrast(undefined(contrast.interval.n, context.facts.level, PAIRED, why), math.nan)
+    elif not contrast.interval.is_disturbed:
+        contrast = simultaneous(contrast, together)
     verdict, reason = verdict_of(contrast, cell.better, float(rule["target_percent"]))
-    if failures:
-        verdict, reason = (
-            "failed",
-            f"{failures[0].count} invocations {failures[0].status}: {failures[0].reason}",
-        )
-    elif verdict in ("better", "worse") and (host, cell.cell_id) in spoiled:
-        verdict, reason = "undecided", spoiled[host, cell.cell_id]
+    if any(failures.values()):
+        verdict = "failed"
+    elif spoils:
+        verdict, reason = "undecided", spoils
+    elif verdict == "undecided" and not reason and one.left_out:
+        reason = f"{counted(one.left_out, 'invocation')} without a partner in the block"
     title = context.names.where(cell, parameters, set(differing(cell, base)))
     return GateRow(
         title=f"{title} ({candidate})" if several else title,
@@ -183,6 +207,12 @@ def _row(
     )
 
 
+def _failure_words(name: str, failure: Failure | None) -> str:
+    if failure is None:
+        return ""
+    return f"{name}: {counted(failure.count, 'invocation')} {failure.status} ({failure.reason})"
+
+
 def verdict_of(contrast: Contrast, better: str, relevance_percent: float) -> tuple[Outcome, str]:
     """Return the verdict of a ratio candidate / baseline, and why there is none."""
     ratio, relevant = contrast.interval, 1.0 + relevance_percent / 100.0
@@ -198,8 +228,11 @@ def verdict_of(contrast: Contrast, better: str, relevance_percent: float) -> tup
 
 
 def _finds(pair: Pair, together: int, maximum: int, level: float) -> float:
-    """Return the smallest change that `maximum` rounds find with the chance `FOUND`, in percent; NaN with too few blocks."""
-    if pair.a is None or pair.b is None or len(pair.common) < 3:
+    """Return the smallest change that `maximum` rounds find with the chance `FOUND`, in percent; NaN with too few blocks.
+
+    A spread of few blocks, after which measuring stopped, is too small as often as not.
+    """
+    if pair.a is None or pair.b is None or len(pair.common) < _LEAST_BLOCKS:
         return math.nan
     values = [pair.a.by_block[key] / pair.b.by_block[key] for key in pair.common]
     if min(values) <= 0.0:
@@ -221,38 +254,46 @@ def _overall(rows: tuple[GateRow, ...], missing: tuple[str, ...]) -> Outcome:
 
 def _false_alarms(
     folder: Folder,
-    hosts: list[str],
+    hosts: Mapping[str, Mapping[str, str]],
     copies: tuple[Gate, ...],
     together: Mapping[str, int],
     level: float,
-    budget: float,
 ) -> FalseAlarms:
-    """Count the copies of this gate, and the gates with false alarms of the same hosts beside its folder."""
-    judged = [(pair.p, gate.host) for gate in copies for pair in gate.pairs if not math.isnan(pair.p)]
-    alarms = sum(_differs(p, together[host], level) for p, host in judged)
+    """Count the copies of this gate, and the gates with false alarms of the same hosts and level next to its folder."""
+    judged = [(gate, pair) for gate in copies for pair in gate.pairs if not math.isnan(pair.p)]
+    alarms = sum(_is_alarm(gate, pair, together[gate.host], level) for gate, pair in judged)
     gates = Counter([alarms > 0] if judged else [])
     for path in folder.path.parent.glob(f"*/{DOCUMENT}"):
         if path.parent.name != folder.name:
-            gates.update(_of_other(path, hosts))
+            gates.update(_of_other(path, hosts, level))
     number, with_alarm = gates.total(), gates[True]
+    # The error that the copies have of that of all comparisons.
+    accepted = 1.0 - math.prod(level ** (1.0 / together[gate.host]) for gate, _ in judged)
     return FalseAlarms(
         copies=len(judged),
         alarms=alarms,
         gates=number,
         gates_with_alarm=with_alarm,
         rate=proportion_interval(with_alarm, number),
-        p=too_often_p(with_alarm, number, budget) if number else math.nan,
+        p=too_often_p(with_alarm, number, accepted) if judged else math.nan,
     )
 
 
-def _of_other(path: Path, hosts: list[str]) -> list[bool]:
-    """Return whether another gate of the same hosts had a false alarm; nothing if it is not known."""
+def _of_other(path: Path, hosts: Mapping[str, Mapping[str, str]], level: float) -> list[bool]:
+    """Return whether another gate of the same hosts and level had a false alarm; nothing if it is not known."""
     document = read_object(path)
     own, alarms = document.get("hosts"), document.get("false_alarms")
-    if not isinstance(own, dict) or sorted(own) != sorted(hosts) or not isinstance(alarms, dict):
+    if not isinstance(own, dict) or not isinstance(alarms, dict) or document.get("level") != level:
+        return []
+    if _processors(own) != _processors(hosts):
         return []
     copies, count = alarms.get("copies"), alarms.get("alarms")
     return [count > 0] if isinstance(copies, int) and isinstance(count, int) and copies > 0 else []
+
+
+def _processors(hosts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return host -> its processor: another machine can have the name of an earlier one, such as `local`."""
+    return {host: facts.get("cpu") if isinstance(facts, dict) else None for host, facts in hosts.items()}
 
 
 def is_too_often(alarms: FalseAlarms) -> bool:

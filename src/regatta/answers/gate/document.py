@@ -15,6 +15,10 @@ from regatta.answers.kit.plain import plain
 from regatta.host.printable import printable
 from regatta.store.folder import replacing
 
+#: A comment of GitHub has at most 65,536 characters.
+_ROWS = 60
+#: characters that a cell of the table shows at most
+_LONGEST = 300
 #: verdict -> element of JUnit
 _ELEMENTS = {"worse": "failure", "failed": "error", "undecided": "skipped"}
 
@@ -36,12 +40,19 @@ def markdown_of(answer: GateAnswer) -> str:
     if table.rows:
         lines.append(_row(table.columns))
         lines.append(_row(["--:" if at in table.numeric else "---" for at in range(len(table.columns))]))
-        lines += [_row(row) for row in table.rows]
+        lines += [_row(row) for row in table.rows[:_ROWS]]
+        if len(table.rows) > _ROWS:
+            lines += ["", f"and {len(table.rows) - _ROWS} more, no worse: see {DOCUMENT}"]
         lines += ["", LEGEND, ""]
     if figure := drawing(answer):
         # More backticks than a name can contain in a row end no block of code.
-        lines += ["````text", *(printable(line).replace("`", "'") for line in figure), "````", ""]
-    lines += [f"- {_cell(note)}" for note in notes(answer)]
+        lines += [
+            "````text",
+            *(printable(line).replace("`", "'") for line in figure[: _ROWS + 1]),
+            "````",
+            "",
+        ]
+    lines += [f"- {_cell(note)}" for note in notes(answer)[:_ROWS]]
     return "\n".join(lines) + "\n"
 
 
@@ -51,10 +62,11 @@ def _row(texts: Any) -> str:
 
 def _cell(text: str) -> str:
     """Return a text that Markdown shows as it is: names and reasons come from outside."""
-    text = printable(text)
-    for mark in "\\`*_[]<>|#@":
-        text = text.replace(mark, f"\\{mark}" if mark != "@" else "&#64;")
-    return text
+    text = printable(text, _LONGEST).replace("&", "&amp;")
+    for mark in "\\`*_[]<>|#~$":
+        text = text.replace(mark, f"\\{mark}")
+    # Neither a mention of a person nor a link.
+    return text.replace("@", "&#64;").replace("://", "&#58;//")
 
 
 def junit_of(answer: GateAnswer) -> str:
@@ -92,9 +104,9 @@ def _message(row: GateRow) -> str:
 
 #: name of the file -> its text
 FILES: Mapping[str, Callable[[GateAnswer], str]] = {
-    DOCUMENT: json_of,
     "gate.md": markdown_of,
     "gate.xml": junit_of,
+    DOCUMENT: json_of,
 }
 
 

@@ -32,12 +32,16 @@ def notes(answer: GateAnswer) -> list[str]:
     level = show_percent(answer.level)
     hosts = " of each host" if len(answer.hosts) > 1 else ""
     found = [
-        f"Changes within ±{small} % are irrelevant. The intervals{hosts} together contain all ratios with {level} confidence, "
-        f"so that unchanged code gives a false alarm in at most {show_brief(answer.false_alarms_percent)} % of gates.",
+        f"Equivalent: the change is within ±{small} %. Better, worse: there is a change, of a size in the interval.",
+        f"The intervals{hosts} together contain all ratios with {level} confidence, so that unchanged code gives a false alarm in "
+        f"at most {show_brief(answer.false_alarms_percent)} % of gates.",
         false_alarm_words(answer.false_alarms),
     ]
     if any(row.verdict == "undecided" for row in answer.rows):
-        found.append("Undecided comparisons need more rounds (`--rounds`), or a quieter host.")
+        found.append(
+            "Undecided comparisons need a quieter host, or more rounds from the start (`--rounds`): each repetition with more can "
+            "give a false alarm again."
+        )
     if is_too_often(answer.false_alarms):
         found.append("That is more than the intervals allow: do not rely on gates on these hosts.")
     return [*found, *(f"Not measured: {one}" for one in answer.missing), *answer.warnings]
@@ -46,9 +50,8 @@ def notes(answer: GateAnswer) -> list[str]:
 def false_alarm_words(alarms: FalseAlarms) -> str:
     """Return how often the baseline differed from its own copy, in this gate and so far."""
     if not alarms.copies:
-        return "False alarms: not tested in this gate (`--no-aa`)" + (
-            f"; {_so_far(alarms)}." if alarms.gates else "."
-        )
+        so_far = f"; {_so_far(alarms)}" if alarms.gates else ""
+        return f"False alarms: no copy of the baseline was judged in this gate{so_far}."
     here = f"the baseline differed from its own copy in {alarms.alarms} of {counted(alarms.copies, 'comparison')}"
     return f"False alarms: {here}; {_so_far(alarms)}."
 

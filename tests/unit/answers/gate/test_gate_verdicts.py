@@ -117,12 +117,14 @@ def test_false_alarms_of_other_gates_count_for_the_same_hosts_only(tmp_path: Pat
         "same": json_of(answer(*ROWS, so_far=alarms(count=1))),
         "other-hosts": json_of(answer(*ROWS)).replace('"alpha"', '"beta"'),
         "no-copies": json_of(answer(*ROWS, so_far=alarms(copies=0))),
+        "other-level": json_of(answer(*ROWS)).replace('"level": 0.95,\n "rows"', '"level": 0.9,\n "rows"'),
+        "other-processor": json_of(answer(*ROWS)).replace('"fast"', '"slow"'),
         "torn": '{"hosts": {"alpha"',
         "strange": '{"hosts": {"alpha": {}}, "false_alarms": {"copies": "many", "alarms": []}}',
     }.items():
         (tmp_path / name).write_text(content)
-        found.append(_of_other(tmp_path / name, ["alpha"]))
-    assert found == [[True], [], [], [], []]
+        found.append(_of_other(tmp_path / name, {"alpha": {"cpu": "fast"}}, 0.95))
+    assert found == [[True], *[[]] * 6]
 
 
 def test_more_false_alarms_than_the_budget_are_reported() -> None:
