@@ -97,3 +97,31 @@ def test_ends_that_do_not_differ_are_not_searched(small: SmallExperiment) -> Non
 
 def revision(small: SmallExperiment, tag: str) -> str:
     return (small.root / "repo" / ".git" / "refs" / "tags" / tag).read_text().strip()
+
+
+def test_runtimes_are_searched_in_order_and_one_that_is_missing_is_passed_by(tmp_path: Path) -> None:
+    programs = {
+        name: {"kind": "program", "provider": "path", "path": str(tmp_path / name)}
+        for name in ("first", "second", "gone", "third")
+    }
+    for name, level in (("first", 100), ("second", 100), ("third", 120)):
+        (tmp_path / name).write_text(PROGRAM.replace("LEVEL", str(level)) + f"# {name}\n")
+        (tmp_path / name).chmod(0o755)
+    small = SmallExperiment(
+        tmp_path,
+        define={"runtimes": programs},
+        runtimes=list(programs),
+        modifiers={},
+        invocations={"fixed": 1},
+        metric="elapsed",
+    )
+    small.suite["benchmarks"] = {"run": {"kind": "program", "command": ["{runtime}"], "adapter": "regatta"}}
+    small.write()
+    done = small.regatta("bisect", "spec.yml", "--over", "runtimes", "--rounds", "20", "--json")
+    assert done.returncode == 5, done.stderr
+    found = json.loads(done.stdout)
+    assert found["skipped"] == ["gone"]
+    assert [(one["before"], one["after"], one["states"]) for one in found["unresolved"]] == [
+        ("second", "third", 2)
+    ]
+    assert found["ends"]["local"]["point"] == pytest.approx(1.2, rel=0.01)

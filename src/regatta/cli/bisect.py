@@ -192,9 +192,8 @@ class _Steps:
     def _compare(self, left: int, middle: int, right: int) -> Compared | None:
         from regatta.answers.bisect.search import Compared, searched_difference
 
-        searched = max(
-            searched_difference(ratio, self.smallest) for ratio in self.known[left, right].values()
-        )
+        known = [ratio for ratio in self.known[left, right].values() if not math.isnan(ratio.point)]
+        searched = max(searched_difference(ratio, self.smallest) for ratio in known)
         ratios = self._measured(middle, (left, right), searched)
         if ratios is None:
             click.echo(f"{printable(self.states.titles[middle])}: cannot be measured, skipped", err=True)
@@ -274,7 +273,10 @@ class _Steps:
             return None
         if code:
             raise click.exceptions.Exit(code)
-        return _rows_of(answers[0], self.states.over)
+        rows = _rows_of(answers[0], self.states.over)
+        # A runtime that no host has is not possible there, and has no row.
+        others = len(value["modifier_sets" if self.states.over == "modifiers" else "runtimes"]) - 1
+        return rows if len(rows["ratios"]) == others else None
 
 
 def _rows_of(answer: GateAnswer, over: Over) -> dict[str, Any]:
@@ -285,8 +287,8 @@ def _rows_of(answer: GateAnswer, over: Over) -> dict[str, Any]:
     for row in answer.rows:
         alternative = row.place.modifiers if over == "modifiers" else row.place.runtime
         ratios.setdefault(alternative, {})[row.place.host] = plain(row.ratio)
-    first = answer.rows[0]
-    return {"measured": [first.title, first.metric, first.unit], "ratios": ratios}
+    measured = next(([row.title, row.metric, row.unit] for row in answer.rows), [])
+    return {"measured": measured, "ratios": ratios}
 
 
 def _read_step(path: Path, identity: str) -> dict[str, Any] | None:
@@ -314,7 +316,8 @@ def _intervals(ratios: Mapping[str, Mapping[str, Any]]) -> Ratios:
 def _inverse(ratio: Interval) -> Interval:
     from dataclasses import replace
 
-    return replace(ratio, point=1.0 / ratio.point, low=1.0 / ratio.high, high=1.0 / ratio.low)
+    high = 1.0 / ratio.low if ratio.low else math.inf
+    return replace(ratio, point=1.0 / ratio.point, low=1.0 / ratio.high, high=high)
 
 
 def _check_one_comparison(spec: Path, experiment: Experiment, over: Over) -> None:

@@ -20,7 +20,7 @@ def headline(answer: BisectAnswer) -> str:
         return f"Undecided: none of {possible} is clearly a cause"
     names = listed([one.after for one in answer.changes])
     number = f"{len(answer.changes)} of {possible}"
-    return f"Found: {number} between {answer.good} and {answer.bad} {'is a cause' if len(answer.changes) == 1 else 'are causes'}: {names}"
+    return f"{answer.verdict.capitalize()}: {number} between {answer.good} and {answer.bad} {'is a cause' if len(answer.changes) == 1 else 'are causes'}: {names}"
 
 
 def notes(answer: BisectAnswer) -> list[str]:
