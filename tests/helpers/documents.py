@@ -89,6 +89,12 @@ class FreshClone:
         ]
         self.environment |= {
             "PATH": os.pathsep.join(path),
+            # The reader has told git a name.
+            **{
+                f"GIT_{who}_{what}": f"{what}@example.org"
+                for who in ("AUTHOR", "COMMITTER")
+                for what in ("NAME", "EMAIL")
+            },
             "REGATTA_CACHE": str(folder / "cache"),
             "REGATTA_HOST_LOCK": os.environ.get("REGATTA_HOST_LOCK", str(folder / "lock")),
         }

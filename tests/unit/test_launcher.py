@@ -548,6 +548,7 @@ def test_check_runs_every_tool_and_fails_when_one_does(machine: Machine, failing
         "descriptions",
         "vale",
         "form of documents",
+        "commands of documents",
         "names of tests",
         "documentation site",
         "ansible-lint",

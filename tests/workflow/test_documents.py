@@ -26,6 +26,7 @@ JOURNEYS = {
         "docs/examples.md",
     ),
     "predict": ("docs/predict.md",),
+    "gate": (f"{TUTORIALS}gate.md", f"{TUTORIALS}bisect.md"),
     **{
         name: (f"{TUTORIALS}{name}.md",)
         for name in (
@@ -81,6 +82,12 @@ ELSEWHERE = {
     "./regatta vector system hbench-os": "after hbench-os: unit/models/cli/test_predict_command.py",
     "./regatta predict apache-static --on hbench-os": "after hbench-os: unit/models/cli/test_predict_command.py",
     "./regatta history results/demo other/demo": "a second experiment: unit/answers/history/test_history.py",
+    "./regatta gate bench/gate.yml --baseline main": "a project of the reader: test_gate.py",
+    "./regatta gate example/bench/gate.yml --baseline HEAD~1": "exit code 4, if the machine is quiet: test_gate.py",
+    "./regatta bisect bench/large.yml --good v1.0": "a project of the reader: test_bisect.py",
+    "./regatta bisect example/bench/large.yml --good HEAD~1": "exit code 5 on a busy machine: test_bisect.py",
+    "./regatta bisect jdks.yml --over runtimes": "a spec of the reader: test_bisect.py",
+    "./regatta bisect flags.yml --over modifiers": "a spec of the reader: unit/cli/test_derived_specs.py",
     "./regatta import running-ng shootout.yml": "a file of the reader: test_import.py",
     "./regatta reference results/mine --name this-machine": "writes a reference: unit/answers/topics/scores/test_scores.py",
     "./regatta check-host": "exit code 3 on a host that is not quiet: unit/fleet/test_host_checks.py",
