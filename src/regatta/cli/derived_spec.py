@@ -49,7 +49,7 @@ def derived_spec(
     hosts = max(1, len(experiment.hosts))
     return {
         "include": str(spec.absolute()),
-        "paths_from": experiment.folder,
+        "paths_from": experiment.folder or str(spec.absolute().parent),
         **sides,
         "level": round(level ** (1.0 / hosts), 9),
         "invocations": {

@@ -169,7 +169,8 @@ class Resolver(Reporter):
             name=spec.name,
             question=spec.question,
             spec_path=str(self.path),
-            folder=str(self.folder.absolute()),
+            # Without the key, a folder that moves with its spec needs no new plan.
+            folder="" if spec.paths_from == "." else str(self.folder.absolute()),
             hosts=tuple(hosts),
             runtimes=tuple(runtimes),
             collectors=tuple(collectors),
