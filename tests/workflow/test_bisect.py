@@ -15,12 +15,12 @@ from helpers.experiments.small_experiments import SmallExperiment
 from helpers.git_repositories import commit
 from helpers.waiting import wait_until
 
-#: Reports a number that depends on the round, the cell and LEVEL alone: a noise of 0.2 % around the level.
+#: Reports a number that depends on the round, the cell and LEVEL alone: a noise of 0.02 % around the level.
 PROGRAM = f"""#!{sys.executable} -IS
 import json, math, os
 cell, _, number = os.environ["REGATTA_INVOCATION"].rpartition("-r")
 # Never the same in two cells, and never a difference on average.
-noise = 0.2 * math.sin(1.7 * int(number) + int(cell, 16) % 100_003)
+noise = 0.02 * math.sin(1.7 * int(number) + int(cell, 16) % 100_003)
 with open(os.environ["REGATTA_RESULTS"], "w") as file:
     file.write(json.dumps({{"iteration": 0, "metric": "elapsed", "value": 1e4 * (LEVEL + noise), "unit": "ns"}}) + "\\n")
 """
@@ -125,3 +125,21 @@ def test_runtimes_are_searched_in_order_and_one_that_is_missing_is_passed_by(tmp
         ("second", "third", 2)
     ]
     assert found["ends"]["local"]["point"] == pytest.approx(1.2, rel=0.01)
+
+
+def test_sets_of_modifiers_are_searched_in_order(tmp_path: Path) -> None:
+    program = PROGRAM.replace("LEVEL", "(100 + 8 * int(os.environ.get('SLOW', '0')))")
+    (tmp_path / "program").write_text(program)
+    (tmp_path / "program").chmod(0o755)
+    small = SmallExperiment(
+        tmp_path,
+        modifiers={name: {"environment": {name: "1"}} for name in ("CALM", "SLOW", "LATE")},
+        modifier_sets=[[], ["CALM"], ["CALM", "SLOW"], ["CALM", "SLOW", "LATE"]],
+        invocations={"fixed": 1},
+    )
+    small.suite["benchmarks"] = {"run": {"command": [str(tmp_path / "program")], "adapter": "regatta"}}
+    small.write()
+    done = small.regatta("bisect", "spec.yml", "--over", "modifiers", "--rounds", "20", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [(one["before"], one["after"]) for one in found["changes"]] == [("CALM", "CALM+SLOW")]

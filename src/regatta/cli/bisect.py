@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,23 +14,23 @@ from regatta.cli.bisect_spec import Over, States, states_of
 from regatta.cli.derived_spec import (
     DIGITS,
     LEAST_ROUNDS,
-    RELEVANCE_PERCENT,
     derived_spec,
-    own_rule,
     refuse,
+    relevance_of,
+    relevance_option,
     run_derived,
 )
-from regatta.cli.options import Percentage, json_option, spec_argument, spec_results_option
+from regatta.cli.options import json_option, profile_option, spec_argument, spec_results_option
 from regatta.host.errors import RegattaError
 from regatta.host.printable import printable
 from regatta.host.values.digest import digest_of
-from regatta.host.values.host import WISHES, Wish
+from regatta.host.values.host import Wish
 from regatta.spec.invocations_schema import MAX_ADAPTIVE
 from regatta.store.folder import Folder, write_json
 
 if TYPE_CHECKING:
-    from regatta.answers.bisect.result import BisectAnswer, Step, Verdict
-    from regatta.answers.bisect.search import Compared, Relation
+    from regatta.answers.bisect.result import BisectAnswer, Step, Unresolved, Verdict
+    from regatta.answers.bisect.search import Between, Compared, Relation
     from regatta.answers.gate.result import GateAnswer
     from regatta.host.values.experiment import Experiment
     from regatta.stats.estimate import Interval
@@ -56,12 +56,7 @@ Ratios = Mapping[str, "Interval"]
     show_default=True,
     help="What differs: `revisions` of the runtime with `provider: git`, or the `runtimes` or `modifier_sets` of the spec in order. The first of these is good, and the last is bad.",
 )
-@click.option(
-    "--relevance",
-    type=Percentage(),
-    metavar="PERCENT",
-    help=f"Largest irrelevant change. [default: that of `decide` in the spec, or {RELEVANCE_PERCENT:g}]",
-)
+@relevance_option
 @click.option(
     "--rounds",
     type=click.IntRange(LEAST_ROUNDS, MAX_ADAPTIVE),
@@ -69,11 +64,7 @@ Ratios = Mapping[str, "Interval"]
     show_default=True,
     help="Maximum number of rounds of a step.",
 )
-@click.option(
-    "--profile",
-    type=click.Choice(WISHES),
-    help="How to access hosts. [default: local if all are this machine, else ssh]",
-)
+@profile_option
 @json_option
 def bisect(
     spec: Path,
@@ -100,14 +91,15 @@ def bisect(
     experiment = load_spec(spec, home)
     _check_one_comparison(spec, experiment, over)
     states = states_of(spec, experiment, good, bad, over)
-    rule = own_rule(experiment)
-    percent = relevance or (rule.target_percent if rule else None) or RELEVANCE_PERCENT
     folder = (results or Path(experiment.results_directory)) / states.name
-    steps = _Steps(spec, experiment, states, home, folder, profile, rounds, percent)
+    steps = _Steps(
+        spec, experiment, states, home, folder, profile, rounds, relevance_of(experiment, relevance)
+    )
     answer = steps.search()
-    write_json(folder / DOCUMENT, _document(answer))
+    document = _document(answer)
+    write_json(folder / DOCUMENT, document)
     if as_json:
-        click.echo(json.dumps(_document(answer), indent=1, allow_nan=False, ensure_ascii=False))
+        click.echo(json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False))
     else:
         _show(answer, folder)
     return EXIT_CODES[answer.verdict]
@@ -146,7 +138,7 @@ class _Steps:
 
     def search(self) -> BisectAnswer:
         """Compare the ends, and search between them if they differ."""
-        from regatta.answers.bisect.result import BisectAnswer, Change, Unresolved
+        from regatta.answers.bisect.result import BisectAnswer, Change
         from regatta.answers.bisect.search import Found, search
 
         last, titles = self.states.last, self.states.titles
@@ -175,18 +167,20 @@ class _Steps:
                 Change(titles[one.first], titles[one.last], self.known[one.first, one.last])
                 for one in found.changes
             ),
-            unresolved=tuple(
-                Unresolved(titles[one.first], titles[one.last], one.last - one.first, one.reason)
-                for one in found.unresolved
-            ),
-            possible=tuple(
-                Unresolved(titles[one.first], titles[one.last], one.last - one.first, one.reason)
-                for one in found.possible
-            ),
+            unresolved=self._ranges(found.unresolved),
+            possible=self._ranges(found.possible),
             skipped=tuple(titles[place] for place in found.skipped),
             steps=tuple(self.done),
             level=self.experiment.level,
             relevance_percent=self.relevance_percent,
+        )
+
+    def _ranges(self, found: Sequence[Between]) -> tuple[Unresolved, ...]:
+        from regatta.answers.bisect.result import Unresolved
+
+        titles = self.states.titles
+        return tuple(
+            Unresolved(titles[one.first], titles[one.last], one.last - one.first, one.reason) for one in found
         )
 
     def _compare(self, left: int, middle: int, right: int) -> Compared | None:

@@ -106,7 +106,7 @@ def _revisions(experiment: Experiment, good: str, bad: str | None) -> States:
 
     runtime = only_git_runtime(experiment, f"--good {good}")
     first, last = (revision_commit(replace(runtime, revision=one)) for one in (good, bad or runtime.revision))
-    between = revisions_between(runtime, first, last, MOST_STATES)
+    between = revisions_between(replace(runtime, revision=last), first, last, MOST_STATES)
     if not between:
         fix = "exchange --good and --bad, or choose revisions of one branch"
         refuse("--good", f"an ancestor of {bad or runtime.revision}", good, fix)

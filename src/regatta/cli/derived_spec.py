@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
+import click
+
+from regatta.cli.options import Percentage
+from regatta.cli.run import run_and_show
 from regatta.host.errors import Problem, SpecError
-from regatta.host.values.experiment import Experiment, Runtime
+from regatta.host.values.experiment import Experiment, Runtime, Stopping
 from regatta.host.values.host import Wish
 from regatta.spec.fields import NAME
-from regatta.store.folder import Folder, replacing
-
-if TYPE_CHECKING:
-    from regatta.host.values.experiment import Stopping
+from regatta.store.folder import Folder, write_json
 
 RELEVANCE_PERCENT, ROUNDS = 2.0, 30
 #: Fewer rounds cannot tell a change from noise.
@@ -25,6 +26,20 @@ DIGITS = 8
 OF_EXPERIMENT, _OF_RUNTIME, _OF_REVISION = 40, 30, 24
 #: keys of a runtime that two revisions share
 _SHARED = ("kind", "language", "command", "needs", "program", "flags", "image", "architectures")
+
+
+relevance_option = click.option(
+    "--relevance",
+    type=Percentage(),
+    metavar="PERCENT",
+    help=f"Largest irrelevant change. [default: that of `decide` in the spec, or {RELEVANCE_PERCENT:g}]",
+)
+
+
+def relevance_of(experiment: Experiment, asked: float | None) -> float:
+    """Return the largest irrelevant change in percent: that of the option, or of the spec, or the default."""
+    rule = own_rule(experiment)
+    return asked or (rule.target_percent if rule else None) or RELEVANCE_PERCENT
 
 
 def derived_spec(
@@ -81,16 +96,12 @@ def run_derived(
         value: from `derived_spec`.
         name: of its file.
     """
-    import json
-
-    from regatta.cli.run import run_and_show
     from regatta.spec.load import load_spec
 
     path = Folder(results / str(value["name"])).path / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as temporary:
-        # JSON is YAML.
-        temporary.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    # JSON is YAML.
+    write_json(path, value)
     return run_and_show(path, load_spec(path, home), home, results, profile, retry_failed, show)
 
 

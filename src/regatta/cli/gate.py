@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regatta.cli.derived_spec import LEAST_ROUNDS, RELEVANCE_PERCENT, ROUNDS, run_derived
+from regatta.cli.derived_spec import LEAST_ROUNDS, ROUNDS, relevance_option, run_derived
 from regatta.cli.gate_spec import SPEC, Wanted, gate_spec
-from regatta.cli.options import Percentage, json_option, spec_argument, spec_results_option
+from regatta.cli.options import json_option, profile_option, spec_argument, spec_results_option
 from regatta.host.errors import RegattaError, VerificationError
 from regatta.host.printable import printable
-from regatta.host.values.host import WISHES, Wish
+from regatta.host.values.host import Wish
 from regatta.spec.invocations_schema import BUDGET, MAX_ADAPTIVE
 from regatta.store.folder import Folder
 
@@ -41,12 +41,7 @@ def _check_budget(ctx: click.Context, param: click.Parameter, text: str | None) 
     help="The side to compare with: a revision of the runtime with `provider: git`, a runtime, or the folder of an earlier gate, whose candidate is measured again. [default: `baseline` of the spec]",
 )
 @click.option("--candidate", metavar="REVISION", help="The revision to judge. [default: that of the spec]")
-@click.option(
-    "--relevance",
-    type=Percentage(),
-    metavar="PERCENT",
-    help=f"Largest irrelevant change. [default: that of `decide` in the spec, or {RELEVANCE_PERCENT:g}]",
-)
+@relevance_option
 @click.option(
     "--rounds",
     type=click.IntRange(1, MAX_ADAPTIVE),
@@ -62,11 +57,7 @@ def _check_budget(ctx: click.Context, param: click.Parameter, text: str | None) 
     show_default=True,
     help="Also measure a copy of the baseline. If it differs from the baseline, nothing is concluded from its blocks.",
 )
-@click.option(
-    "--profile",
-    type=click.Choice(WISHES),
-    help="How to access hosts. [default: local if all are this machine, else ssh]",
-)
+@profile_option
 @click.option("--retry-failed", is_flag=True, help="Repeat failed invocations once.")
 @click.option(
     "--output",
@@ -75,9 +66,7 @@ def _check_budget(ctx: click.Context, param: click.Parameter, text: str | None) 
 )
 @click.option("--threshold", hidden=True)
 @json_option
-@click.pass_context
 def gate(
-    ctx: click.Context,
     spec: Path,
     results: Path | None,
     baseline: str | None,

@@ -10,12 +10,12 @@ from typing import Any
 from regatta.cli.derived_spec import (
     DIGITS,
     OF_EXPERIMENT,
-    RELEVANCE_PERCENT,
     ROUNDS,
     derived_spec,
     only_git_runtime,
     own_rule,
     refuse,
+    relevance_of,
     revision_entry,
     revision_name,
 )
@@ -61,9 +61,7 @@ def gate_spec(spec: Path, experiment: Experiment, home: Path, wanted: Wanted) ->
     sides = _sides(spec, experiment, home, wanted)
     rule = own_rule(experiment)
     decide: dict[str, Any] = {
-        "relevance_percent": wanted.relevance_percent
-        or (rule.target_percent if rule else None)
-        or RELEVANCE_PERCENT,
+        "relevance_percent": relevance_of(experiment, wanted.relevance_percent),
         "maximum": wanted.rounds or (rule.maximum if rule else max(ROUNDS, experiment.invocations)),
     }
     if wanted.budget:
@@ -78,7 +76,7 @@ def _sides(spec: Path, experiment: Experiment, home: Path, wanted: Wanted) -> di
     if asked is None:
         if wanted.candidate is not None:
             fix = "name the revision to compare with: --baseline REV"
-            refuse("--candidate", "--baseline beside it", "none", fix)
+            refuse("--candidate", "`--baseline` with it", "none", fix)
         if not experiment.baseline:
             fix = "add `baseline: {runtime: NAME}` to the spec, or use --baseline REVISION|RUNTIME"
             refuse(f"{spec}: baseline", "the side that the others are compared with", "none", fix)
@@ -97,7 +95,7 @@ def _sides(spec: Path, experiment: Experiment, home: Path, wanted: Wanted) -> di
         fix = "name the revision or the runtime: it is measured again, because machines differ, and one machine differs from day to day"
         refuse(
             "--baseline",
-            "something to measure beside the candidate",
+            "something to measure with the candidate",
             f"the file {asked}" if asked else "nothing",
             fix,
         )
@@ -117,11 +115,12 @@ def _revisions(experiment: Experiment, asked: str, candidate: str | None) -> dic
     runtime = only_git_runtime(experiment, f"--baseline {asked}")
     base = replace(runtime, revision=_stored_revision(Path(asked) / SPEC) or asked)
     other = replace(runtime, revision=candidate or runtime.revision)
-    if revision_tree(base) == revision_tree(other):
+    commits = [revision_commit(side) for side in (base, other)]
+    # Of a known commit, the tree is known without asking a server again.
+    if len({revision_tree(replace(runtime, revision=commit)) for commit in commits}) == 1:
         got = f"the same files in {base.revision} and {other.revision}"
         refuse("--baseline", "two revisions that differ", got, "name another revision")
     sides: dict[str, Any] = {}
-    commits = [revision_commit(side) for side in (base, other)]
     for side, commit in zip((base, other), commits, strict=True):
         sides[revision_name(side, commit, sides)] = revision_entry(side, commit)
     short = [commit[:DIGITS] for commit in commits]

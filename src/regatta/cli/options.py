@@ -79,6 +79,11 @@ class Percentage(click.ParamType[float]):
         return number
 
 
+profile_option = click.option(
+    "--profile",
+    type=click.Choice(WISHES),
+    help="How to access hosts. [default: local if all are this machine, else ssh]",
+)
 spec_argument = click.argument("spec", type=click.Path(dir_okay=False, path_type=Path))
 way_option = click.option(
     "--way",

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regatta.cli.options import spec_argument, spec_results_option
+from regatta.cli.options import profile_option, spec_argument, spec_results_option
 from regatta.host.errors import RegattaError, VerificationError
-from regatta.host.values.host import WISHES, Wish
+from regatta.host.values.host import Wish
 from regatta.store.events import events_path
 from regatta.store.folder import Folder
 from regatta.store.receipts import is_sent, sent_receipt, unsent
@@ -28,11 +28,7 @@ _PATIENCE_S = 30.0
 @click.command()
 @spec_argument
 @spec_results_option
-@click.option(
-    "--profile",
-    type=click.Choice(WISHES),
-    help="How to access hosts. [default: local if all are this machine, else ssh]",
-)
+@profile_option
 @click.option("--retry-failed", is_flag=True, help="Repeat failed invocations once.")
 @click.pass_context
 def run(

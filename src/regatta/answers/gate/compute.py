@@ -4,7 +4,7 @@ All comparisons of a host share the error, as in the rule `decide` that measured
 
 - `equivalent`: it excludes every relevant change;
 - `better`, `worse`: it excludes "no change", whatever the size of the change;
-- `undecided`: neither; or the A/A test beside the comparison failed; or the sides were not measured in the same blocks.
+- `undecided`: neither; or the A/A test in the same blocks failed; or the sides were not measured in the same blocks.
 """
 
 from __future__ import annotations
@@ -79,18 +79,18 @@ def _judged(context: Context, folder: Folder) -> GateAnswer:
         _row(context, pair, one, together[pair.cell.place.host], rule, spoiled, failed, several)
         for pair, one in zip(context.pairs, shown, strict=True)
     )
-    problems = read_object(folder.verdict).get("problems")
-    missing = (
+    verified = read_object(folder.verdict).get("problems")
+    problems = (
         *_without_counterpart(context),
         *(f"{cell}: {reason}" for cell, reason in context.impossible),
         *(f"host {host}: {why}" for host, why in hosts_left_out(folder).items()),
-        *(str(problem) for problem in (problems if isinstance(problems, list) else ())),
+        *(str(problem) for problem in (verified if isinstance(verified, list) else ())),
     )
     # The level of each host has nine decimals.
     budget = round(100.0 * (1.0 - level ** len(hosts)), 6)
     return GateAnswer(
         experiment=context.facts.name,
-        verdict=_overall(rows, missing),
+        verdict=_overall(rows, problems),
         candidates=tuple(dict.fromkeys(row.candidate for row in rows)),
         baseline=", ".join(dict.fromkeys(row.baseline for row in rows)),
         hosts=context.facts.hosts,
@@ -98,7 +98,7 @@ def _judged(context: Context, folder: Folder) -> GateAnswer:
         false_alarms_percent=budget,
         level=level,
         rows=rows,
-        missing=missing,
+        problems=problems,
         false_alarms=_false_alarms(folder, context.facts.hosts, copies, together, level),
         warnings=(*damaged_lines(context.connection), *context.warnings),
     )
@@ -241,13 +241,13 @@ def _finds(pair: Pair, together: int, maximum: int, level: float) -> float:
     return 100.0 * math.expm1(smallest_found(deviation, maximum, level ** (1.0 / together), FOUND))
 
 
-def _overall(rows: tuple[GateRow, ...], missing: tuple[str, ...]) -> Outcome:
-    """Return the verdict on all comparisons: the worst of theirs; what is missing is undecided."""
+def _overall(rows: tuple[GateRow, ...], problems: tuple[str, ...]) -> Outcome:
+    """Return the verdict on all comparisons: the worst of theirs; with a problem, no change is undecided."""
     found = {row.verdict for row in rows}
     for verdict in ("failed", "worse"):
         if verdict in found:
             return verdict
-    if "undecided" in found or missing or not rows:
+    if "undecided" in found or problems or not rows:
         return "undecided"
     return "better" if "better" in found else "equivalent"
 

@@ -45,13 +45,9 @@ def markdown_of(answer: GateAnswer) -> str:
             lines += ["", f"and {len(table.rows) - _ROWS} more, no worse: see {DOCUMENT}"]
         lines += ["", LEGEND, ""]
     if figure := drawing(answer):
-        # More backticks than a name can contain in a row end no block of code.
-        lines += [
-            "````text",
-            *(printable(line).replace("`", "'") for line in figure[: _ROWS + 1]),
-            "````",
-            "",
-        ]
+        # A backtick in a name would end the block.
+        shown = (printable(line).replace("`", "'") for line in figure[: _ROWS + 1])
+        lines += ["```text", *shown, "```", ""]
     lines += [f"- {_cell(note)}" for note in notes(answer)[:_ROWS]]
     return "\n".join(lines) + "\n"
 
@@ -82,11 +78,11 @@ def junit_of(answer: GateAnswer) -> str:
         if element is not None:
             counts[element] += 1
             ElementTree.SubElement(case, element, message=printable(_message(row)))
-    for one in answer.missing:
+    for one in answer.problems:
         counts["skipped"] += 1
         case = ElementTree.SubElement(suite, "testcase", classname=answer.experiment, name=printable(one))
-        ElementTree.SubElement(case, "skipped", message="not measured")
-    tests = len(answer.rows) + len(answer.missing)
+        ElementTree.SubElement(case, "skipped", message="problem")
+    tests = len(answer.rows) + len(answer.problems)
     suite.attrib |= {
         "tests": str(tests),
         "failures": str(counts["failure"]),

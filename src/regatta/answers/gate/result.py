@@ -69,7 +69,7 @@ class GateAnswer:
     #: of the intervals of one host together, between 0 and 1
     level: float
     rows: tuple[GateRow, ...]
-    #: what was not measured, with the reason
-    missing: tuple[str, ...]
+    #: what was not measured, not compared, or is not intact
+    problems: tuple[str, ...]
     false_alarms: FalseAlarms
     warnings: tuple[str, ...] = ()

@@ -22,12 +22,12 @@ def headline(answer: GateAnswer) -> str:
     counts = Counter(row.verdict for row in answer.rows)
     each = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _ORDER if counts[verdict])
     what = f"{', '.join(answer.candidates)} against {answer.baseline}"
-    missing = f", {len(answer.missing)} not measured" if answer.missing else ""
-    return f"{answer.verdict.capitalize()}: {what}, {counted(len(answer.rows), 'comparison')}: {each or 'none'}{missing}"
+    problems = f", {counted(len(answer.problems), 'problem')}" if answer.problems else ""
+    return f"{answer.verdict.capitalize()}: {what}, {counted(len(answer.rows), 'comparison')}: {each or 'none'}{problems}"
 
 
 def notes(answer: GateAnswer) -> list[str]:
-    """Return how to read the verdicts, and what was not measured."""
+    """Return how to read the verdicts, and the problems."""
     small = show_brief(answer.relevance_percent)
     level = show_percent(answer.level)
     hosts = " of each host" if len(answer.hosts) > 1 else ""
@@ -37,14 +37,14 @@ def notes(answer: GateAnswer) -> list[str]:
         f"at most {show_brief(answer.false_alarms_percent)} % of gates.",
         false_alarm_words(answer.false_alarms),
     ]
+    if is_too_often(answer.false_alarms):
+        found.append("That is more than the intervals allow: do not rely on gates on these hosts.")
     if any(row.verdict == "undecided" for row in answer.rows):
         found.append(
             "Undecided comparisons need a quieter host, or more rounds from the start (`--rounds`): each repetition with more can "
             "give a false alarm again."
         )
-    if is_too_often(answer.false_alarms):
-        found.append("That is more than the intervals allow: do not rely on gates on these hosts.")
-    return [*found, *(f"Not measured: {one}" for one in answer.missing), *answer.warnings]
+    return [*found, *(f"Problem: {one}" for one in answer.problems), *answer.warnings]
 
 
 def false_alarm_words(alarms: FalseAlarms) -> str:
@@ -112,7 +112,7 @@ def drawing(answer: GateAnswer) -> list[str]:
     reach = min(max([2.0 * relevance, *ends]), max(2.0 * relevance, 4.0 * sorted(ends)[len(ends) // 2]))
     width = max(len(row.title) for row in rows)
     scale = (
-        f"{-100 * -math.expm1(-reach):+.1f} %".ljust(_AXIS // 2)
+        f"{100 * math.expm1(-reach):+.1f} %".ljust(_AXIS // 2)
         + "0"
         + f"{100 * math.expm1(reach):+.1f} %".rjust(_AXIS // 2)
     )

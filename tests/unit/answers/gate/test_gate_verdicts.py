@@ -42,10 +42,10 @@ def alarms(gates: int = 1, with_alarm: int = 0, copies: int = 2, count: int = 0)
     return FalseAlarms(copies, count, gates, with_alarm, rate, too_often_p(with_alarm, gates, 0.05))
 
 
-def answer(*rows: GateRow, missing: tuple[str, ...] = (), so_far: FalseAlarms | None = None) -> GateAnswer:
+def answer(*rows: GateRow, problems: tuple[str, ...] = (), so_far: FalseAlarms | None = None) -> GateAnswer:
     return GateAnswer(
-        "work-gate", _overall(rows, missing), ("new",), "old", {"alpha": {"cpu": "fast"}}, 2.0, 5.0, 0.95, rows,
-        missing, so_far or alarms(),
+        "work-gate", _overall(rows, problems), ("new",), "old", {"alpha": {"cpu": "fast"}}, 2.0, 5.0, 0.95, rows,
+        problems, so_far or alarms(),
     )  # fmt: skip
 
 
@@ -94,7 +94,7 @@ def test_exact_counts_are_judged_exactly() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "missing", "verdict"),
+    ("found", "problems", "verdict"),
     [
         (("equivalent", "better"), (), "better"),
         (("equivalent",), (), "equivalent"),
@@ -106,9 +106,9 @@ def test_exact_counts_are_judged_exactly() -> None:
     ],
 )
 def test_the_verdict_on_all_is_the_worst(
-    found: tuple[Outcome, ...], missing: tuple[str, ...], verdict: str
+    found: tuple[Outcome, ...], problems: tuple[str, ...], verdict: str
 ) -> None:
-    assert _overall(tuple(row(one, one, ratio(1, 1, 1)) for one in found), missing) == verdict
+    assert _overall(tuple(row(one, one, ratio(1, 1, 1)) for one in found), problems) == verdict
 
 
 def test_false_alarms_of_other_gates_count_for_the_same_hosts_only(tmp_path: Path) -> None:
@@ -158,12 +158,12 @@ def test_first_line_is_the_verdict_and_the_worst_rows_are_first() -> None:
     assert first == f"**{headline(answer(*ROWS))}**"
     assert re.findall(r"1 (\w+)", first) == ["failed", "worse", "undecided", "equivalent"]
     assert [one[0] for one in gate_table(answer(*ROWS)).rows] == ["load", "parse", "sort", "print"]
-    assert text.count("````") == 2
+    assert text.count("```") == 2
 
 
 def test_names_from_outside_cannot_break_a_comment_or_xml() -> None:
     evil = "a|b`</table><script>@everyone\n## [x](http://e)\x1b[31m"
-    bad = answer(replace(ROWS[0], title=evil, reason=evil), missing=(evil,))
+    bad = answer(replace(ROWS[0], title=evil, reason=evil), problems=(evil,))
     text = markdown_of(bad)
     table = [line for line in text.splitlines() if line.startswith("|")]
     # the header, the line below it, and the row: with as many cells each
@@ -171,7 +171,7 @@ def test_names_from_outside_cannot_break_a_comment_or_xml() -> None:
     assert len({line.replace("\\|", "").count("|") for line in table}) == 1
     assert not [line for line in text.splitlines() if line.startswith("#")]
     assert "\x1b" not in text
-    outside = text.split("````")[0] + text.split("````")[2]
+    outside = text.split("```")[0] + text.split("```")[2]
     assert "<script" not in outside.replace("\\<", "")
     assert "@everyone" not in outside
     case = ElementTree.fromstring(junit_of(bad)).find("testsuite/testcase")
@@ -180,7 +180,7 @@ def test_names_from_outside_cannot_break_a_comment_or_xml() -> None:
 
 
 def test_junit_counts_what_it_lists() -> None:
-    suite = ElementTree.fromstring(junit_of(answer(*ROWS, missing=("host beta: no answer",)))).find(
+    suite = ElementTree.fromstring(junit_of(answer(*ROWS, problems=("host beta: no answer",)))).find(
         "testsuite"
     )
     assert suite is not None
