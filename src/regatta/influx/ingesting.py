@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from regatta.host.errors import StoreError
+from regatta.host.interrupts import uninterrupted
 from regatta.host.journal.journal import segment_files
 from regatta.host.values.record import Record
 from regatta.influx.client import Client, Say
@@ -238,8 +239,10 @@ class Ingest:
             cursor.positions[EVENTS_FILE] = Position(
                 found[-1].end, len(line), zlib.crc32(line), 0, position.records + len(found)
             )
-            cursor.save()
-            self.written.events += len(found)
+            # An interruption between the two would leave these events out of the count: no later call sees them.
+            with uninterrupted():
+                cursor.save()
+                self.written.events += len(found)
 
     def points(self, points: Iterable[Point]) -> int:
         """Write points that are not from the journal; return their number. Raises the errors of `host`."""

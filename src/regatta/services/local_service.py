@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from regatta.host.errors import HostError
+from regatta.host.interrupts import uninterrupted
 from regatta.host.processes import START, process_start, stat_fields
 from regatta.services.folder import ServiceFolder
 from regatta.services.ports import ADDRESS, listeners, noted_port
@@ -229,22 +229,6 @@ def holder(file: Path) -> Process | None:
         if start is not None:
             return Process(pid, start, _boot_id())
     return None
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Delay Ctrl-C until the block ends, so that every started process is recorded."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if came:
-        signal.raise_signal(signal.SIGINT)
 
 
 def _boot_id() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import threading
 import time
 from pathlib import Path
@@ -18,6 +19,7 @@ from regatta.host.journal.record_shape import STATUSES
 from regatta.host.processes import process_start
 from regatta.influx import client, following
 from regatta.influx.client import Client, Unreachable
+from regatta.influx.cursor import Cursor
 from regatta.influx.following import follow
 from regatta.influx.ingesting import Ingest
 from regatta.influx.settings import read_settings
@@ -214,3 +216,21 @@ def test_how_far_a_host_is_becomes_an_event_now_and_then(
     assert (last["failed"], last["perturbed"]) == (3, 1), "failed, timeout, crashed: an oom is a result"
     assert isinstance(last["remaining_s"], float)
     assert last["remaining_s"] > 0
+
+
+def test_events_that_were_written_when_ctrl_c_came_are_counted(
+    work: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append_event(work.folder.path, "experiment_started")
+    save = Cursor.save
+
+    def interrupted(cursor: Cursor) -> None:
+        save(cursor)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Cursor, "save", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        work.events()
+    monkeypatch.setattr(Cursor, "save", save)
+    work.events()
+    assert work.written.events == 1
