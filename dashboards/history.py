@@ -5,9 +5,9 @@ from __future__ import annotations
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.changes import repeated, unit_columns
-from dashboards.influxql import TIMES, UNITS, Query, by_unit, chosen, grouped
+from dashboards.influxql import TIMES, UNITS, Query, by_unit, chosen, grouped, one_of
 from dashboards.layout import Annotation, Row, Section, board, every, experiments, hidden, many, one, settings
-from dashboards.pieces import PanelBuilder, banded, by_collector, over_time, rows_of, show_ratios, steps
+from dashboards.pieces import BLUE, PanelBuilder, banded, by_collector, over_time, rows_of, show_ratios, steps
 
 #: tags of the lines, which differ in the collector
 _OF_LINE = (
@@ -28,6 +28,8 @@ _EMPTY = (
     "`regatta ingest EXPERIMENT`"
 )
 _SHIFT = "\"kind\" = 'shift'"
+#: of a host, or of all
+_ENVIRONMENT = f"\"kind\" = 'environment' AND ({one_of('host', 'host')} OR \"host\" = 'none')"
 #: Titles show `no collector` instead of `none collector`: a text is a part of its value.
 _WORDED = "/^(?<value>(?<text>no(?=ne$)|.+).*)$/"
 
@@ -39,6 +41,7 @@ def history() -> Dashboard:
     # The shift of another cell or metric is no shift of the shown lines.
     shown = chosen(*_CELL, also=(_SHIFT, TIMES))
     drawn = f'SELECT "label" AS "text", "experiment" FROM "estimate" WHERE {shown}'
+    changed = f'SELECT "label" AS "text", "experiment" FROM "estimate" WHERE {chosen("experiment", also=(_ENVIRONMENT, TIMES))}'
     return board(
         "history",
         "Has anything become slower or faster, since when, and by how much?",
@@ -60,7 +63,10 @@ def history() -> Dashboard:
             Section("Details: all collectors in one panel", (Row(10, ((24, _all()),)),)),
         ),
         since="now-90d",
-        annotations=(Annotation("level shifts", drawn),),
+        annotations=(
+            Annotation("level shifts", drawn),
+            Annotation("changes of the environment", changed, BLUE),
+        ),
     )
 
 
@@ -72,7 +78,8 @@ def _shifts() -> PanelBuilder:
     panel = rows_of(
         "What has changed?",
         "Shifts that `regatta history` found, with the time of the first experiment after them. `ratio`: the level after a shift over that "
-        "before it, with its interval. `false shifts`: the share of unchanged series that show one. In the panels below, the shifts of their lines are vertical lines.",
+        "before it, with its interval. The text ends with the cause, where a canary ran. `false shifts`: the share of unchanged series that show one. "
+        "In the panels below, the shifts of their lines are vertical red lines, and changes of the environment are blue ones.",
         "no shift is known in the selected time; `regatta history EXPERIMENT... --ingest` looks for them",
         [Query(f"{query} WHERE {chosen('experiment', also=(_SHIFT, TIMES))} ORDER BY time DESC")],
         "none",

@@ -181,9 +181,12 @@ def write_facts(
     compare: Sequence[str] = (),
     host_facts: Mapping[str, Mapping[str, str]] | None = None,
     capacity: Sequence[Mapping[str, Any]] = (),
+    canary: tuple[str, str] = ("", ""),
+    runtimes: Mapping[str, str] | None = None,
+    regatta: str = "",
     **steady: Any,
 ) -> None:
-    """Write `plan/experiment.json`. `steady`: further keys of the steady state, such as `window`."""
+    """Write `plan/experiment.json`. `canary`: label and hash of its file. `steady`: further keys of the steady state, such as `window`."""
     value = {
         "experiment": {
             "name": "made-up", "question": "Which collector is fastest?", "seed": 1, "order": "randomized-blocks",
@@ -192,9 +195,11 @@ def write_facts(
             "baseline": {"runtime": None, "collector": None, "modifiers": None, **(baseline or {})},
             "compare": list(compare),
             "capacity": [dict(target) for target in capacity],
+            "canary": canary[0], "canary_programs": {"alpha": canary[1]},
         },
+        "regatta": regatta,
         "hosts": host_facts or {"alpha": {"cpu": "a processor"}},
-        "runtimes": {"jdk-21": "21.0.2"},
+        "runtimes": runtimes or {"jdk-21": "21.0.2"},
         "impossible": [list(item) for item in impossible],
     }  # fmt: skip
     (directory / "plan").mkdir(parents=True, exist_ok=True)

@@ -317,7 +317,7 @@ def _inverse(ratio: Interval) -> Interval:
 def _check_one_comparison(spec: Path, experiment: Experiment, over: Over) -> None:
     """Raise SpecError unless the states differ in one factor, at one place."""
     counts = {
-        "benchmarks": len(experiment.benchmarks),
+        "benchmarks": sum(one.label != experiment.canary for one in experiment.benchmarks),
         "collectors": max(1, len(experiment.collectors)),
         "heap": max(1, len(experiment.heaps)),
         "runtimes": 1 if over != "modifiers" else sum(one.provider != "none" for one in experiment.runtimes),

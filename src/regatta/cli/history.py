@@ -17,7 +17,7 @@ from regatta.host.printable import printable
 from regatta.store.folder import find_folder
 
 if TYPE_CHECKING:
-    from regatta.answers.history.compute import History, PastPoint, SeriesHistory
+    from regatta.answers.history.compute import History, PastPoint, SeriesHistory, Track
 
 
 @click.command()
@@ -89,20 +89,34 @@ def _show(found: History) -> None:
     rows = [(number, one.name, one.experiment, one.folder) for number, one in listed]
     show_table(console, "Experiments", ("", *names), rows, left=names)
     title = f"Means over time ({show_percent(found.level)} CI); » marks a shift"
-    means = [_row(one, len(found.experiments)) for one in found.series]
-    show_table(console, title, ("series", "unit", *numbers), means, left=("series", "unit"))
+    columns = ("series", "unit", *numbers)
+    means = [_row(one, one, len(found.experiments)) for one in found.series]
+    show_table(console, title, columns, means, left=columns[:2])
+    at_one_speed = [
+        _row(one, one.at_one_speed, len(found.experiments))
+        for one in found.series
+        if one.at_one_speed is not None
+    ]
+    if at_one_speed:
+        show_table(
+            console,
+            "The same at one speed of the host, by its canary",
+            columns,
+            at_one_speed,
+            left=columns[:2],
+        )
     for warning in found.warnings:
         click.echo(f"note: {printable(warning)}", err=True)
 
 
-def _row(one: SeriesHistory, experiments: int) -> tuple[str, ...]:
+def _row(one: SeriesHistory, track: Track, experiments: int) -> tuple[str, ...]:
     from regatta.figures.text import show_unit
     from regatta.host.units import display_scale
 
     factor, unit = display_scale(one.points[0].mean.point, one.unit)
     cells = [""] * experiments
-    since = {shift.since for shift in one.shifts}
-    for point in one.points:
+    since = {shift.since for shift in track.shifts}
+    for point in track.points:
         cells[point.experiment] = ("» " if point.experiment in since else "") + _mean(point, factor)
     return (one.title, show_unit(unit), *cells)
 

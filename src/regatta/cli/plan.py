@@ -123,8 +123,9 @@ def write_plans(ready: Ready, planned: Planned) -> str:
         remove_other_plans(ready.folder, ready.experiment)
         write_runner(ready.folder.runner)
         write_experiment(
-            ready.folder, ready.experiment, ready.hosts, planned.impossible, ready.left_out, plan_ids
-        )
+            ready.folder, ready.experiment, ready.hosts, planned.impossible, ready.left_out, plan_ids,
+            {name: host_plan.canary for name, host_plan in plans.items()},
+        )  # fmt: skip
     total = sum(p.row_count for p in plans.values())
     most = "at most " if ready.experiment.stopping else ""
     cells = sum(len(p.cells) for p in plans.values())

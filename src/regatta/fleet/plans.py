@@ -46,12 +46,14 @@ def write_experiment(
     impossible: Sequence[tuple[str, str, str]],
     left_out: Mapping[str, str],
     plan_ids: Mapping[str, str],
+    canaries: Mapping[str, str],
 ) -> None:
     """Write `plan/experiment.json`.
 
     Args:
         impossible: label of a cell, the reason, and its host.
         left_out: host -> why it has no plan.
+        canaries: host -> hash of the frozen program.
     """
     document: ExperimentDocument = {
         "experiment": {
@@ -71,6 +73,7 @@ def write_experiment(
             "steady": vars(experiment.steady),
             "baseline": dict(experiment.baseline),
             "minheaps_of": dict(experiment.kept_minheaps.sources) if experiment.kept_minheaps else {},
+            **({"canary": experiment.canary, "canary_programs": dict(canaries)} if experiment.canary else {}),
             "runtimes": [r.name for r in experiment.runtimes],
             "collectors": [c.name for c in experiment.collectors],
             "controlled": [

@@ -132,6 +132,12 @@ def _mitigations(root: Path) -> str:
     return "none needed" if (root / _CPU / "vulnerabilities").is_dir() else ""
 
 
+def _governor(root: Path) -> str:
+    """Return the frequency governors of the CPUs; "" if the kernel controls no frequency."""
+    found = {_text(path) for path in (root / _CPU / "cpufreq").glob("policy*/scaling_governor")}
+    return ", ".join(sorted(found - {""}))
+
+
 def _cpus(root: Path) -> int:
     """Return the number of present CPUs, including those that are offline to reduce noise."""
     try:
@@ -141,7 +147,7 @@ def _cpus(root: Path) -> int:
 
 
 def local_facts(root: Path = _ROOT) -> dict[str, str]:
-    """Return facts that change only with hardware or software: processor, caches, memory, firmware, kernel, OS, machine type.
+    """Return facts that change only with hardware, software or settings: processor, caches, memory, firmware, kernel, governor, C library.
 
     Args:
         root: parent of `proc` and `sys`; another tree in tests.
@@ -161,6 +167,9 @@ def local_facts(root: Path = _ROOT) -> dict[str, str]:
         "firmware": _firmware(root),
         "microcode": _microcode(cpuinfo, root),
         "mitigations": _mitigations(root),
+        "governor": _governor(root),
+        # Not with another tree, whose library is unknown.
+        "libc": " ".join(filter(None, platform.libc_ver())) if root == _ROOT else "",
     }
     return {name: value for name, value in facts.items() if value}
 

@@ -13,14 +13,24 @@ from regatta.influx.client import Client, Say, Unreachable
 from regatta.influx.cursor import EVENTS, Cursors
 from regatta.influx.journal import experiment_names, journal_hosts, tagged
 from regatta.influx.lines import encode, identifier, quoted
-from regatta.influx.points import ESTIMATE, EVENT, NO_LONGER_WRITTEN, OF_SETS, SHIFT, SYSTEM, VECTOR, Point
+from regatta.influx.points import (
+    ENVIRONMENT,
+    ESTIMATE,
+    EVENT,
+    NO_LONGER_WRITTEN,
+    OF_SETS,
+    SHIFT,
+    SYSTEM,
+    VECTOR,
+    Point,
+)
 from regatta.influx.verifying import JOURNAL
 from regatta.store.folder import Folder
 
 #: Points of one answer that would collide are a few ns apart; two records never begin so close together.
 _APART_NS = 1_000
-#: Shifts come from several experiments; `regatta history --ingest` replaces them.
-_NO_SHIFT = f"{identifier('kind')} != {quoted(SHIFT)}"
+#: The estimates of a history come from several experiments; `regatta history --ingest` replaces them.
+_NOT_OF_A_HISTORY = " AND ".join(f"{identifier('kind')} != {quoted(kind)}" for kind in (SHIFT, ENVIRONMENT))
 
 
 def drop(
@@ -62,7 +72,7 @@ def _delete_all(folder: Folder, client: Client, hosts: Sequence[str] | None, est
         return
     delete(client, EVENT, conditions)
     if estimates:
-        delete(client, ESTIMATE, [*conditions, _NO_SHIFT])
+        delete(client, ESTIMATE, [*conditions, _NOT_OF_A_HISTORY])
         for measurement in (VECTOR, *NO_LONGER_WRITTEN):
             delete(client, measurement, conditions)
 
@@ -95,7 +105,7 @@ def drop_answer(client: Client, experiment: str, as_of_ns: int, say: Say) -> Non
     own = tagged(experiment=experiment)
     conditions = [own, f"time >= {as_of_ns:d}", f"time < {as_of_ns + _APART_NS:d}"]
     try:
-        delete(client, ESTIMATE, [*conditions, _NO_SHIFT])
+        delete(client, ESTIMATE, [*conditions, _NOT_OF_A_HISTORY])
         delete(client, ESTIMATE, [tagged(experiment=experiment, kind=OF_SETS)])
         delete(client, VECTOR, [*conditions, tagged(kind=SYSTEM)])
     except Unreachable:

@@ -1,28 +1,52 @@
-"""Shifts in a history of experiments as points: estimates of kind `shift`, with the tags of the shifted series.
+"""A history of experiments as points: estimates of kind `shift`, with the tags of the shifted series, and `environment`.
 
-Grafana shows them as annotations. An alert can name only tags. Shifts belong to no journal: `regatta history`
+Grafana shows them as annotations. An alert can name only tags. They belong to no journal: `regatta history`
 detects them, and more experiments can change the result. Therefore earlier shifts of the same experiments are
 deleted first.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 from regatta.answers.history.compute import History, LevelShift, SeriesHistory
+from regatta.answers.history.environment import EnvironmentChange
+from regatta.answers.spine.parts import Place
+from regatta.host.values.experiment import Heap
 from regatta.influx.client import Client
 from regatta.influx.journal import tagged
-from regatta.influx.points import ESTIMATE, EVENT, SHIFT, Point, apart, estimate_point
+from regatta.influx.points import ENVIRONMENT, ESTIMATE, EVENT, SHIFT, Point, apart, estimate_point
 from regatta.influx.replacing import delete, write_instead
+from regatta.stats.estimate import Interval
 
 #: the reference of a shift: the level before it
 BEFORE = "before"
 
 
 def shift_points(history: History) -> Iterator[Point]:
-    """Yield one estimate per shift, of the first experiment after it and at the start of that experiment."""
-    return apart(_point(history, series, shift) for series in history.series for shift in series.shifts)
+    """Yield one estimate per shift, and per change of the environment, of the first experiment after it and at its start."""
+    return apart(chain(_shifts(history), (_change(history, one) for one in history.environment)))
+
+
+def _shifts(history: History) -> Iterator[Point]:
+    """Yield the shifts as measured, then those that only show at one speed of the host."""
+    for series in history.series:
+        seen = {shift.since for shift in series.shifts}
+        hidden = [shift for shift in series.own_shifts if shift.since not in seen]
+        yield from (_point(history, series, shift) for shift in (*series.shifts, *hidden))
+
+
+def _change(history: History, change: EnvironmentChange) -> Point:
+    since = history.experiments[change.since]
+    place = Place(change.host, "", "", "", "", "", Heap())
+    text = f"{change.host or 'environment'}: {'; '.join(change.changes)}"
+    return estimate_point(
+        since.experiment, place, ("", "", {}), (ENVIRONMENT, ""), Interval(0, math.nan, math.nan, math.nan, history.level, ENVIRONMENT),
+        since.started_utc_ns, label=text,
+    )  # fmt: skip
 
 
 def _point(history: History, series: SeriesHistory, shift: LevelShift) -> Point:
@@ -36,13 +60,13 @@ def _point(history: History, series: SeriesHistory, shift: LevelShift) -> Point:
 
 
 def write_shifts(history: History, client: Client) -> int:
-    """Replace the shifts of these experiments in the database; return their number.
+    """Replace the shifts and changes of the environment of these experiments in the database; return their number.
 
     Raises:
         StoreError: the database does not answer, or the account may not write or delete.
     """
     names = sorted({one.experiment for one in history.experiments})
-    conditions = [tagged(experiment=names, kind=SHIFT)]
     # Earlier versions wrote events.
-    delete(client, EVENT, conditions)
+    delete(client, EVENT, [tagged(experiment=names, kind=SHIFT)])
+    conditions = [tagged(experiment=names, kind=(SHIFT, ENVIRONMENT))]
     return write_instead(client, ESTIMATE, conditions, shift_points(history))

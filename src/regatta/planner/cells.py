@@ -122,6 +122,10 @@ class _Choice:
 def _choices(experiment: Experiment) -> Iterator[_Choice]:
     """Yield the points of the crossing; the size of a heap that is a factor is not known yet."""
     for benchmark in experiment.benchmarks:
+        if benchmark.label == experiment.canary:
+            native = next(runtime for runtime in experiment.runtimes if runtime.kind == "native")
+            yield _Choice(benchmark, native, None, (), Heap())
+            continue
         java = benchmark.kind == "java"
         collectors: tuple[Collector | None, ...] = (experiment.collectors or (None,)) if java else (None,)
         heaps = (experiment.heaps or (Heap(),)) if java else (Heap(),)
@@ -243,7 +247,9 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
     has_own: set[str] = set()
     problems: dict[str, Problem] = {}
     for choice in (point.sized(minheaps) for point in _choices(experiment)):
-        if any(_matches(exclude, choice, host.name) for exclude in experiment.excludes):
+        is_canary = choice.benchmark.label == experiment.canary
+        excludes = () if is_canary else experiment.excludes
+        if any(_matches(exclude, choice, host.name) for exclude in excludes):
             crossing.excluded += 1
             continue
         refusal = _refusal(choice, host) or _outside(experiment, choice, host)
@@ -282,6 +288,9 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
             problems.setdefault(cell.cell_id, _identical(experiment, first, cell))
     if problems:
         raise SpecError(list(problems.values()))
+    if all(cell.benchmark.label == experiment.canary for cell in crossing.cells):
+        # It runs beside others, of which this host has none.
+        crossing.cells.clear()
     return crossing
 
 

@@ -89,6 +89,12 @@ class HostPlan:
         """Return the number of planned invocations on this host."""
         return len(self.cells) * self.experiment.rounds
 
+    @property
+    def canary(self) -> str:
+        """Return a hash of the frozen program on this host; "" without one."""
+        cells = [cell for cell in self.cells if is_canary(self.experiment, cell)]
+        return digest_of([file.sha256 for cell in cells for file in cell.files]) if cells else ""
+
     def rows(self) -> Iterator[npt.NDArray[np.int32]]:
         """Yield arrays (n, 4) of int32 in execution order: round, block, position, cell."""
         generator = host_generator(self.experiment.seed, self.host.name)
@@ -118,9 +124,17 @@ def plan_host(experiment: Experiment, host: ResolvedHost, crossing: Crossing) ->
     for cell in crossing.cells:
         groups.setdefault(place_key(levels_of_cell(cell), experiment.compare), []).append(cell)
     if experiment.aa:
-        groups = {key: with_twin(group, experiment.baseline) for key, group in groups.items()}
+        groups = {
+            key: group if is_canary(experiment, group[0]) else with_twin(group, experiment.baseline)
+            for key, group in groups.items()
+        }
     cells = [cell for group in groups.values() for cell in group]
     return HostPlan(experiment, host, cells, [len(group) for group in groups.values()])
+
+
+def is_canary(experiment: Experiment, cell: Cell) -> bool:
+    """Return whether a cell is the frozen program, which is compared with no other."""
+    return bool(experiment.canary) and cell.benchmark.label == experiment.canary
 
 
 def with_twin(group: Sequence[Cell], baseline: Levels) -> list[Cell]:

@@ -34,7 +34,7 @@ def stopping_header(
         return None
     groups = block_groups(experiment, stopping, cells, group_sizes)
     pairs = (sum(b is not None for _, b in group["pairs"]) for group in groups)
-    compared = _sharing_the_error(group_sizes, pairs)
+    compared = _sharing_the_error((len(group["cells"]) for group in groups), pairs)
     return {
         **_told(stopping),
         "level": experiment.level,
@@ -74,6 +74,10 @@ def block_groups(
     placed_pairs, first = [], 0
     alone = stopping.rule == PER_CELL
     for size in [1] * len(cells) if alone else group_sizes:
+        if experiment.canary and cells[first].benchmark.label == experiment.canary:
+            # It runs as long as the others.
+            first += size
+            continue
         pairs = [(0, None)] if alone else compared_pairs(cells[first : first + size], experiment.baseline)
         placed = [(first + a, None if b is None else first + b) for a, b in pairs]
         placed_pairs.append((range(first, first + size), placed))

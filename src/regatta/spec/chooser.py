@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -65,6 +65,32 @@ class Chooser(Reporter):
                 self.refuse(Problem(where, expected, got, "reduce the values, or split the spec"))
                 break
         return list(found.values())
+
+    def canary(self, others: Sequence[Benchmark]) -> Benchmark | None:
+        """Return the frozen program of the spec, which must be one native benchmark besides `others`; None: none, or invalid."""
+        choice, path = self.spec.canary, ("canary",)
+        suite = None if choice is None else self.suite(choice.suite, path)
+        if choice is None or suite is None:
+            return None
+        found = self.chosen(suite, choice, path)
+        if len(found) > 1:
+            self.report(
+                path, "one benchmark", f"{len(found)}: {', '.join(b.label for b in found)}", "choose one"
+            )
+        for benchmark in found:
+            if benchmark.kind != "native" or benchmark.roles:
+                expected = "a native benchmark on one host, whose program is the same whatever is compared"
+                self.report(
+                    path,
+                    expected,
+                    f"{benchmark.label} ({benchmark.kind})",
+                    "write `{suite: canary, benchmark: mixed}`",
+                )
+            if benchmark.label in {other.label for other in others}:
+                self.report(
+                    path, "a benchmark that is not in `benchmarks`", benchmark.label, "remove it there"
+                )
+        return found[0] if len(found) == 1 else None
 
     def read_extra(self) -> None:
         """Read the suite files that the spec lists."""
@@ -166,7 +192,7 @@ class Chooser(Reporter):
 
     def inner(self, path: KeyPath, key: str, index: int) -> KeyPath:
         """Return the path of a name in a list, or of a single name in place of a list."""
-        entry = self.document.value["benchmarks"]
+        entry = self.document.value[path[0]]
         entry = entry[path[1]] if len(path) > 1 else entry
         return (*path, key, index) if isinstance(entry.get(key), list) else (*path, key)
 

@@ -25,9 +25,10 @@ def count_cells(experiment: Experiment) -> int:
     java = max(1, len(experiment.collectors)) * max(1, len(experiment.heaps))
     kinds = [runtime.kind for runtime in experiment.runtimes]
     sets = max(1, len(experiment.modifiers))
-    return sets * sum(
+    return bool(experiment.canary) + sets * sum(
         kinds.count(benchmark.kind) * (java if benchmark.kind == "java" else 1)
         for benchmark in experiment.benchmarks
+        if benchmark.label != experiment.canary
     )
 
 

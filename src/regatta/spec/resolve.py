@@ -161,9 +161,14 @@ class Resolver(Reporter):
         benchmarks = self.metrics(benchmarks, method)
         capacity = self.capacity(benchmarks)
         kept = self.kept_minheaps(benchmarks, heaps)
+        canary = self.canary(benchmarks)
         if self.problems:
             return None
         benchmarks = [with_plans(benchmark, runtimes, modifiers) for benchmark in benchmarks]
+        if canary is not None:
+            benchmarks.append(canary)
+            if not any(runtime.kind == "native" for runtime in runtimes):
+                runtimes.append(self.registries.runtimes.get("native", NATIVE))
         warmup = max(1, spec.iterations.warmup) if method == "replay" else spec.iterations.warmup
         experiment = Experiment(
             name=spec.name,
@@ -212,9 +217,22 @@ class Resolver(Reporter):
             isolation=as_isolation(spec.isolation),
             counters=as_counters(spec.counters),
             discarded=spec.invocations.discarded,
+            canary=canary.label if canary else "",
         )
         self.problems += check_plan_size(experiment, self.document)
         return experiment
+
+    def canary(self, benchmarks: Sequence[Benchmark]) -> Benchmark | None:
+        """Return the frozen program, which needs rounds in time and hosts that measure alone; None: none."""
+        if self.spec.canary is None:
+            return None
+        if self.spec.order == "back-to-back":
+            fix = "write `order: randomized-blocks`"
+            self.problem(("order",), "an order with rounds, because of `canary`", "back-to-back", fix)
+        if any(benchmark.roles for benchmark in benchmarks):
+            expected = "no `canary` with benchmarks that several hosts execute together"
+            self.problem(("canary",), expected, "one", "remove it")
+        return self.chooser.canary(benchmarks)
 
     def stopping(self, benchmarks: Sequence[Benchmark]) -> Stopping | None:
         """Return the stopping rule; None for a fixed number of rounds."""

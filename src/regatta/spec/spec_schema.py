@@ -491,6 +491,13 @@ class Spec(Strict):
         "difference was found although none exists. The copy appears in no other answer.",
         examples=[True],
     )
+    canary: BenchmarkChoice | None = Field(
+        None,
+        description="A native benchmark that never changes, such as `canary/mixed`, which runs once in each round on every "
+        "host. It is compared with nothing in its experiment. `regatta history` uses it to separate changes of "
+        "the host from changes of the programs.",
+        examples=[{"suite": "canary", "benchmark": "mixed"}],
+    )
     minheap: MinheapSpec = Field(LEFT_OUT, description=str(MinheapSpec.__doc__), examples=[{"passes": 5}])
     level: float = Field(
         0.95, description="Confidence level of every interval.", ge=0.5, le=0.9999, examples=[0.99]

@@ -31,6 +31,10 @@ class SpecValues(TypedDict, total=False):
     baseline: Mapping[str, str | None]
     #: Suite -> source of its kept minheaps; empty: they were measured for each runtime.
     minheaps_of: Mapping[str, str]
+    #: Label of the benchmark that never changes; absent: none.
+    canary: str
+    #: Host -> hash of its program.
+    canary_programs: Mapping[str, str]
     runtimes: Sequence[str]
     collectors: Sequence[str]
     #: Sets of modifiers with controlled compilation.

@@ -353,11 +353,12 @@ def test_values_are_put_into_queries_as_grafana_does():
 
 
 def test_a_history_is_drawn_with_the_shifts_that_were_found():
-    (drawn,) = BOARDS["regatta-history"]["annotations"]["list"]
-    assert "'shift'" in drawn["target"]["query"]
-    # Where the query stands differs between versions.
-    assert drawn["target"]["query"] == drawn["query"]
-    assert drawn["textColumn"] == drawn["target"]["textColumn"] == "text"
+    both = BOARDS["regatta-history"]["annotations"]["list"]
+    for drawn, kind in zip(both, ("'shift'", "'environment'"), strict=True):
+        assert kind in drawn["target"]["query"]
+        # Where the query stands differs between versions.
+        assert drawn["target"]["query"] == drawn["query"]
+        assert drawn["textColumn"] == drawn["target"]["textColumn"] == "text"
 
 
 def test_provisioning_has_all_folders_whose_absence_grafana_9_logs_as_an_error():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from helpers.influx_server import InfluxServer
-from regatta.answers.history.compute import History, LevelShift, PastExperiment, SeriesHistory
+from regatta.answers.history.compute import History, LevelShift, PastExperiment, SeriesHistory, Track
+from regatta.answers.history.environment import EnvironmentChange
 from regatta.answers.spine.parts import Place
 from regatta.cli.history import _ingest as write
 from regatta.host.errors import VerificationError
@@ -23,15 +25,15 @@ RATIO = Interval(10, 1.2, 1.1, 1.3, 0.95, "welch-log-t")
 def series(place: str, *since: int) -> SeriesHistory:
     shifts = tuple(LevelShift(one, RATIO, 0.01, 2, 2, f"{place} is slower since {one}") for one in since)
     return SeriesHistory(
-        place,
-        Place("a host", "local", "apps/h2:small", "jdk-21", "g1", "compact", Heap(1.5, 48)),
-        "elapsed",
-        "ns",
-        "lower",
-        {"percentile": 99},
-        (),
-        shifts,
-        "experiments",
+        title=place,
+        place=Place("a host", "local", "apps/h2:small", "jdk-21", "g1", "compact", Heap(1.5, 48)),
+        metric="elapsed",
+        unit="ns",
+        better="lower",
+        parameters={"percentile": 99},
+        points=(),
+        shifts=shifts,
+        replicates="experiments",
         autocorrelation=0.4,
         false_rate=0.04,
     )
@@ -96,3 +98,28 @@ def test_a_shift_is_an_estimate_of_the_first_experiment_after_it_when_that_began
     assert (fields["label"], fields["p"]) == ("h2 is slower since 1", 0.01)
     assert fields["false_rate"] == 0.04
     assert "heap_mib" not in fields
+
+
+def test_changes_of_the_environment_and_shifts_that_the_host_hid_are_points_too() -> None:
+    one = series("h2", 1)
+    hidden = LevelShift(2, RATIO, 0.01, 2, 2, "h2 at one speed", "both")
+    track = Track(points=(), shifts=(replace(one.shifts[0], words="again"), hidden), replicates="experiments")
+    history = replace(
+        history_of(1000, 2000, 3000),
+        series=(replace(one, at_one_speed=track),),
+        environment=(
+            EnvironmentChange(1, "alpha", ("kernel: 6.2, before 6.1",)),
+            EnvironmentChange(2, "", ("a", "b")),
+        ),
+    )
+    points = list(shift_points(history))
+    kind, host = (TAGS[ESTIMATE].index(name) for name in ("kind", "host"))
+    assert [
+        (point.tags[kind], point.tags[host], point.time_ns, point.fields["label"]) for point in points
+    ] == [
+        ("shift", "a host", 2000, "h2 is slower since 1"),
+        ("shift", "a host", 3000, "h2 at one speed"),
+        ("environment", "alpha", 2000, "alpha: kernel: 6.2, before 6.1"),
+        ("environment", "", 3000, "environment: a; b"),
+    ]
+    assert "point" not in points[-1].fields

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from regatta.answers.history.canary import (
+    Canary,
+    CanaryRuns,
+    Cause,
+    at_one_speed,
+    cause_of,
+    same_place,
+    scales_with_the_host,
+)
+from regatta.answers.history.environment import (
+    Environment,
+    EnvironmentChange,
+    changes_of,
+    environment_of,
+)
 from regatta.answers.kit.plain import plain
 from regatta.answers.spine.facts import Facts, read_facts
 from regatta.answers.spine.names import Names
@@ -20,7 +35,7 @@ from regatta.answers.spine.words import bound_words, counted, difference, is_spe
 from regatta.figures.text import show_percent
 from regatta.host.units import is_counted, is_positive
 from regatta.host.values.experiment import Better, Heap, Scalar, SteadyState
-from regatta.stats.estimate import Interval
+from regatta.stats.estimate import Floats, Interval
 from regatta.stats.intervals import mean_interval
 from regatta.stats.ratios import welch_log_ratio
 from regatta.stats.shifts import INVOCATIONS, LEAST_TO_SEE_VARIATION, Shift, Shifts, find_shifts
@@ -55,7 +70,7 @@ class PastPoint:
 class LevelShift:
     """A shift of one series. `since`: index of the first experiment after it.
 
-    `ratio`: after to before, over the experiments between the neighbouring shifts.
+    `ratio`: after to before, over the experiments between the neighbouring shifts. `cause`: program, host or both.
     """
 
     since: int
@@ -65,19 +80,13 @@ class LevelShift:
     before: int
     after: int
     words: str
+    cause: Cause = ""
 
 
-@dataclass(frozen=True)
-class SeriesHistory:
-    """A series (host, benchmark, configuration name, heap, metric, parameters) over the experiments that have it."""
+@dataclass(frozen=True, kw_only=True)
+class Track:
+    """Values over experiments, and their shifts."""
 
-    #: `h2 at 2 x minheap (g1)`, for sentences
-    title: str
-    place: Place = field(metadata={INLINED: ("host", "benchmark", "configuration", *HEAP)})
-    metric: str
-    unit: str
-    better: Better
-    parameters: Mapping[str, Scalar]
     points: tuple[PastPoint, ...]
     shifts: tuple[LevelShift, ...]
     #: unit of replication: "experiments", or "invocations" with fewer than five experiments
@@ -92,6 +101,28 @@ class SeriesHistory:
     reason: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class SeriesHistory(Track):
+    """A series (host, benchmark, configuration name, heap, metric, parameters) over the experiments that have it."""
+
+    #: `h2 at 2 x minheap (g1)`, for sentences
+    title: str
+    place: Place = field(metadata={INLINED: ("host", "benchmark", "configuration", *HEAP)})
+    metric: str
+    unit: str
+    better: Better
+    parameters: Mapping[str, Scalar]
+    #: whether it is the canary, whose shifts are those of the host
+    is_canary: bool = False
+    #: the series as if the host had not changed, by its canary, where both ran; None: no canary, or not a time or a rate
+    at_one_speed: Track | None = None
+
+    @property
+    def own_shifts(self) -> tuple[LevelShift, ...]:
+        """Return the shifts of the program: without those of the host, if its canary ran."""
+        return self.shifts if self.at_one_speed is None else self.at_one_speed.shifts
+
+
 @dataclass(frozen=True)
 class History:
     """The changes over several experiments."""
@@ -101,6 +132,8 @@ class History:
     level: float
     sentences: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    #: what differs between the environments of successive experiments
+    environment: tuple[EnvironmentChange, ...] = ()
 
 
 #: key of comparable series: host, benchmark, configuration, heap, metric, unit, parameters and steady-state method
@@ -115,6 +148,7 @@ class _Read:
     facts: Facts
     started_utc_ns: int
     series: Mapping[_Key, Series]
+    environment: Environment
 
 
 def history_of(
@@ -157,18 +191,48 @@ def history_of(
         for key in keys
     }
     cell_names = Names([points[-1][1].cell for points in many.values()])
+    method = _Method(names, cell_names, confidence, theta_percent)
+    canaries = _canaries(used)
+    raw = []
+    for points in many.values():
+        is_canary = _is_canary(used, points)
+        if is_canary:
+            # Other files of it are other programs.
+            times = canaries[points[0][1].cell.place.host].times
+            points = [point for point in points if point[0] in times]
+        if len(points) > 1:
+            raw.append((points, method.raw(points, is_canary=is_canary)))
+    of_hosts = {one.place.host: one.shifts for _, one in raw if one.is_canary}
     series = tuple(
-        _history(points, names, cell_names, confidence, theta_percent)
-        for points in many.values()
-        if len(points) > 1
+        method.with_canary(one, points, canaries.get(one.place.host), of_hosts.get(one.place.host, ()))
+        for points, one in raw
     )
+    environment = changes_of([one.environment for one in used])
     return History(
         experiments,
         series,
         confidence,
-        tuple(_sentences(series, len(experiments))),
-        tuple(_warnings(read, used, many, names)),
+        (*_sentences(series, len(experiments)), *_environment_sentences(environment, names)),
+        (*_warnings(read, used, many, names), *_canary_warnings(canaries, names)),
+        environment,
     )
+
+
+def _canaries(used: Sequence[_Read]) -> dict[str, Canary]:
+    """Return host -> its canary."""
+    runs: dict[str, CanaryRuns] = {}
+    for number, one in enumerate(used):
+        for (host, benchmark, *_), series in one.series.items():
+            if benchmark == one.facts.canary:
+                program = one.facts.canary_programs.get(host, "")
+                runs.setdefault(host, CanaryRuns()).add(number, benchmark, program, series)
+    found = {host: own.newest() for host, own in runs.items()}
+    return {host: canary for host, canary in found.items() if canary is not None}
+
+
+def _is_canary(used: Sequence[_Read], points: Sequence[tuple[int, Series]]) -> bool:
+    number, series = points[-1]
+    return series.cell.place.benchmark == used[number].facts.canary
 
 
 def _read(path: Path, progress: Progress | None) -> _Read:
@@ -181,7 +245,9 @@ def _read(path: Path, progress: Progress | None) -> _Read:
         for series in many
         for sample in (*series.discarded, *series.perturbed, *series.samples)
     ]
-    return _Read(path, facts, min(starts, default=0), _own_series(samples, facts.steady))
+    places = {(cell.place.host, cell.cell_id): cell.place for cell in samples.cells}
+    environment = environment_of(path, facts, places)
+    return _Read(path, facts, min(starts, default=0), _own_series(samples, facts.steady), environment)
 
 
 def _own_series(samples: Samples, steady: SteadyState) -> dict[_Key, Series]:
@@ -234,73 +300,137 @@ def _names_of(read: Sequence[_Read]) -> list[str]:
     ]
 
 
-def _history(
-    points: Sequence[tuple[int, Series]],
-    names: Sequence[str],
-    cell_names: Names,
-    level: float,
-    theta_percent: float,
-) -> SeriesHistory:
-    latest = points[-1][1]
-    cell = latest.cell
-    found = find_shifts([series.values for _, series in points], level, is_counted(latest.unit))
-    title = cell_names.series(cell, latest.parameters)
-    return SeriesHistory(
-        title=title,
-        place=cell.place,
-        metric=latest.metric,
-        unit=latest.unit,
-        better=cell.better,
-        parameters=dict(latest.parameters),
-        points=tuple(
-            PastPoint(
-                number,
-                series.cell.place.heap.mib,
-                mean_interval(series.values, level, positive=is_positive(series.unit)),
-                tuple(series.values.tolist()),
-            )
-            for number, series in points
-        ),
-        shifts=tuple(
-            _shift(one, points, latest, names, title, found.unit, theta_percent) for one in found.shifts
-        ),
-        replicates=found.unit,
-        autocorrelation=found.autocorrelation,
-        false_rate=found.false_rate,
-        rate_reason=_why_no_rate(found),
-        reason=found.reason,
-    )
+@dataclass(frozen=True)
+class _Method:
+    """What all series of a history share. `names`: of the experiments."""
+
+    names: Sequence[str]
+    cell_names: Names
+    level: float
+    theta_percent: float
+
+    def raw(self, points: Sequence[tuple[int, Series]], *, is_canary: bool) -> SeriesHistory:
+        """Return the history of a series as it was measured."""
+        latest = points[-1][1]
+        cell = latest.cell
+        title = self.cell_names.series(cell, latest.parameters)
+        track = self._track([(number, series, series.values) for number, series in points], title)
+        return SeriesHistory(
+            **vars(track),
+            title=title,
+            place=cell.place,
+            metric=latest.metric,
+            unit=latest.unit,
+            better=cell.better,
+            parameters=dict(latest.parameters),
+            is_canary=is_canary,
+        )
+
+    def with_canary(
+        self,
+        one: SeriesHistory,
+        points: Sequence[tuple[int, Series]],
+        canary: Canary | None,
+        of_host: Sequence[LevelShift],
+    ) -> SeriesHistory:
+        """Return the history with the causes of its shifts. `of_host`: shifts of the canary."""
+        if canary is None or one.is_canary or not scales_with_the_host(one.unit):
+            return one
+        series = dict(points)
+        parts = [(number, series[number], values) for number, values in at_one_speed(points, canary)]
+        if not parts:
+            return one
+        track = self._track(parts, one.title)
+        track = replace(
+            track, shifts=tuple(_caused(shift, track.shifts, of_host, track) for shift in track.shifts)
+        )
+        before = dict(
+            zip((number for number, _ in points[1:]), (number for number, _ in points), strict=False)
+        )
+        shifts = tuple(
+            _caused(shift, track.shifts, of_host, one)
+            if canary.has([before[shift.since], shift.since])
+            else shift
+            for shift in one.shifts
+        )
+        return replace(one, shifts=shifts, at_one_speed=track)
+
+    def _track(self, parts: Sequence[tuple[int, Series, Floats]], title: str) -> Track:
+        """Return the shifts of values. `parts`: experiment, series, and the values to judge in place of those of the series."""
+        latest = parts[-1][1]
+        found = find_shifts([values for _, _, values in parts], self.level, is_counted(latest.unit))
+        return Track(
+            points=tuple(
+                PastPoint(
+                    number,
+                    series.cell.place.heap.mib,
+                    mean_interval(values, self.level, positive=is_positive(series.unit)),
+                    tuple(values.tolist()),
+                )
+                for number, series, values in parts
+            ),
+            shifts=tuple(self._shift(one, parts, latest, title, found.unit) for one in found.shifts),
+            replicates=found.unit,
+            autocorrelation=found.autocorrelation,
+            false_rate=found.false_rate,
+            rate_reason=_why_no_rate(found),
+            reason=found.reason,
+        )
+
+    def _shift(
+        self,
+        shift: Shift,
+        parts: Sequence[tuple[int, Series, Floats]],
+        latest: Series,
+        place: str,
+        unit: str,
+    ) -> LevelShift:
+        since = parts[shift.at][0]
+        ratio = shift.ratio.interval
+        how = difference("before", ratio, latest.metric, latest.unit, latest.cell.better)
+        verb = "is" if is_speed(latest.unit, latest.cell.better) else "has"
+        small = judge(ratio, self.theta_percent).practical == "no"
+        words = f"{place} {verb} {how} since {self.names[since]} (n = {ratio.n} {unit})"
+        if small:
+            words += f", {too_small(self.theta_percent)}"
+        return LevelShift(since, ratio, shift.ratio.p, shift.before, shift.after, words)
 
 
-def _shift(
-    shift: Shift,
-    points: Sequence[tuple[int, Series]],
-    latest: Series,
-    names: Sequence[str],
-    place: str,
-    unit: str,
-    theta_percent: float,
+def _caused(
+    shift: LevelShift, of_program: Sequence[LevelShift], of_host: Sequence[LevelShift], track: Track
 ) -> LevelShift:
-    since = points[shift.at][0]
-    ratio = shift.ratio.interval
-    how = difference("before", ratio, latest.metric, latest.unit, latest.cell.better)
-    verb = "is" if is_speed(latest.unit, latest.cell.better) else "has"
-    small = judge(ratio, theta_percent).practical == "no"
-    words = f"{place} {verb} {how} since {names[since]} (n = {ratio.n} {unit})"
-    if small:
-        words += f", {too_small(theta_percent)}"
-    return LevelShift(since, ratio, shift.ratio.p, shift.before, shift.after, words)
+    """Return a shift of a track with its cause, also in words.
+
+    Args:
+        of_program: shifts at one speed of the host.
+        of_host: shifts of the canary.
+    """
+    program, host = ([one.since for one in those] for those in (of_program, of_host))
+    cause = cause_of(shift.since, program, host, track.replicates)
+    return replace(shift, cause=cause, words=f"{shift.words}: {_CAUSES[cause]}")
+
+
+_CAUSES: Mapping[Cause, str] = {
+    "program": "the program, not its host",
+    "host": "the host, because its canary shifts with it",
+    "both": "the program, and its host, which may affect it more or less than the canary",
+    "": "the program or its host, because neither shifts alone",
+}
 
 
 def _sentences(series: Sequence[SeriesHistory], experiments: int) -> list[str]:
     if not series:
         return []
-    shifted = [shift for one in series for shift in one.shifts]
+    programs = [one for one in series if not one.is_canary]
+    found = [words for one in series if one.is_canary for words in _of_host(one, programs)]
+    shifted = [shift for one in programs for shift in _told(one)]
     shifted.sort(key=lambda shift: -abs(math.log(shift.ratio.point)))
-    found = [shift.words for shift in shifted]
-    still = [one for one in series if not one.shifts]
+    found += [shift.words for shift in shifted]
+    still = [one for one in programs if not _told(one)]
     if still:
-        first = f"{len(still)} of {len(series)} series: no significant shift over {counted(experiments, 'experiment')}"
+        first = f"{len(still)} of {len(programs)} series: no significant shift over {counted(experiments, 'experiment')}"
+        if any(shift.cause == "host" for one in still for shift in one.shifts):
+            first += " besides those of the host"
         latest = [_first_to_last(one) for one in still if len(one.points) == 2]
         found.append(f"{first} ({bound_words(latest)})" if len(latest) == len(still) else first)
     known = [one for one in series if not math.isnan(one.false_rate)]
@@ -314,6 +444,46 @@ def _sentences(series: Sequence[SeriesHistory], experiments: int) -> list[str]:
             "distinguishable from day-to-day variation. Repeat the experiment unchanged, or collect more experiments"
         )
     return found
+
+
+def _told(one: SeriesHistory) -> list[LevelShift]:
+    """Return the shifts of a program that are not those of its host: at one speed, where its canary ran."""
+    return [
+        *one.own_shifts,
+        *(shift for shift in one.shifts if one.at_one_speed is not None and not shift.cause),
+    ]
+
+
+def _of_host(canary: SeriesHistory, programs: Sequence[SeriesHistory]) -> Iterator[str]:
+    """Yield a sentence for each shift of a host."""
+    judged = [one for one in programs if one.place.host == canary.place.host and one.at_one_speed is not None]
+    for shift in canary.shifts:
+        alike = sum(
+            any(
+                own.cause == "host" and same_place(own.since, [shift.since], one.replicates)
+                for own in one.shifts
+            )
+            for one in judged
+        )
+        yield (
+            f"Host {canary.place.host}: its canary, {shift.words}; {alike} of {len(judged)} series of programs shifted only with it"
+        )
+
+
+def _environment_sentences(changes: Sequence[EnvironmentChange], names: Sequence[str]) -> list[str]:
+    return [
+        f"Environment{f' of {one.host}' if one.host else ''} since {names[one.since]}: {'; '.join(one.changes)}"
+        for one in changes
+    ]
+
+
+def _canary_warnings(canaries: Mapping[str, Canary], names: Sequence[str]) -> list[str]:
+    return [
+        f"the canary {canary.name} of {host} is another file in {listed([names[one] for one in canary.others])}, built anew or "
+        "changed: there, changes of the host and of programs are not separated"
+        for host, canary in canaries.items()
+        if canary.others
+    ]
 
 
 def _false_shifts(known: Sequence[SeriesHistory]) -> str:
@@ -339,7 +509,8 @@ def _why_no_rate(found: Shifts) -> str:
 
 
 def _first_to_last(one: SeriesHistory) -> Interval:
-    first, last = one.points[0].values, one.points[-1].values
+    points = (one if one.at_one_speed is None else one.at_one_speed).points
+    first, last = points[0].values, points[-1].values
     return welch_log_ratio(last, first, counted=is_counted(one.unit)).interval
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from regatta.answers.history.compute import History, LevelShift, PastPoint, SeriesHistory
+from regatta.answers.history.compute import History, LevelShift, PastPoint, SeriesHistory, Track
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, value_axis
 from regatta.figures.curves import error_bars, segment
 from regatta.figures.section import Column, Section, Table, table_of
@@ -37,6 +37,8 @@ _NAME = 18
 _NAMES_AT_MOST = 12
 #: Share of the space between two experiments over which the invocations of one are spread.
 _SPREAD = 0.5
+#: offset of marks at one speed of the host, and of marks of the environment, so that they hide no others
+_BESIDE = 0.1
 
 
 def write_history(history: History, path: Path) -> None:
@@ -65,38 +67,69 @@ def sections_of_history(history: History) -> list[Section]:
         "the levels. False shifts: share of unchanged series with this length and autocorrelation that show a shift (simulated).",
         tables=[_shifts(history)],
     )
+    environment = Section(
+        "environment",
+        "Environment",
+        "Differences from the previous experiment on the same host. In the figures they are dotted lines.",
+        tables=[_environment(history)],
+    )
     over_time = Section(
         "time",
         "Over time",
         f"Points are invocations. Marks are means of experiments with {level} confidence intervals. Lines are means between "
-        "shifts, dashed lines are shifts. Experiments are in order of their first record. Axes do not start at 0.",
+        "shifts, dashed lines are shifts. Hollow marks and their lines are at one speed of the host: values divided by the canary "
+        "of their round. Dotted lines are changes of the environment. Experiments are in order of their first record. Axes do "
+        "not start at 0.",
         groups=_groups(history),
     )
     experiments = Section(
         "experiments", "Experiments", "In order of their first record.", tables=[_experiments(history)]
     )
-    found = [shifts] if any(one.shifts for one in history.series) else []
-    return [*found, *([over_time] if history.series else []), experiments]
+    found = [shifts] if any(one.shifts or one.own_shifts for one in history.series) else []
+    found += [over_time] if history.series else []
+    return [*found, *([environment] if history.environment else []), experiments]
 
 
 def _shifts(history: History) -> Table:
-    columns: list[Column[tuple[SeriesHistory, LevelShift]]] = [
+    columns: list[Column[tuple[SeriesHistory, Track, LevelShift]]] = [
         Column("series", lambda row: row[0].title),
-        Column("since", lambda row: history.experiments[row[1].since].name),
-        Column("ratio", lambda row: show_ratio(row[1].ratio.point), numeric=True),
-        Column("CI", lambda row: show_ends(row[1].ratio)),
-        Column("p", lambda row: show_p(row[1].p), numeric=True),
-        Column("experiments after / before", lambda row: f"{row[1].after} / {row[1].before}"),
-        Column("n", lambda row: str(row[1].ratio.n), numeric=True),
-        Column("replicates", lambda row: row[0].replicates),
-        Column("autocorrelation", lambda row: _or_undefined(row[0], f"{row[0].autocorrelation:.2f}")),
-        Column("false shifts", lambda row: _or_undefined(row[0], f"{row[0].false_rate * 100.0:.1f} %")),
+        Column("values", lambda row: "as measured" if row[1] is row[0] else "at one speed of the host"),
+        Column("since", lambda row: history.experiments[row[2].since].name),
+        Column("ratio", lambda row: show_ratio(row[2].ratio.point), numeric=True),
+        Column("CI", lambda row: show_ends(row[2].ratio)),
+        Column("cause", lambda row: _cause(row[0], row[2])),
+        Column("p", lambda row: show_p(row[2].p), numeric=True),
+        Column("experiments after / before", lambda row: f"{row[2].after} / {row[2].before}"),
+        Column("n", lambda row: str(row[2].ratio.n), numeric=True),
+        Column("replicates", lambda row: row[1].replicates),
+        Column("autocorrelation", lambda row: _or_undefined(row[1], f"{row[1].autocorrelation:.2f}")),
+        Column("false shifts", lambda row: _or_undefined(row[1], f"{row[1].false_rate * 100.0:.1f} %")),
     ]
-    return table_of("", [(one, shift) for one in history.series for shift in one.shifts], columns)
+    rows = [(one, track, shift) for one in history.series for track in _tracks(one) for shift in track.shifts]
+    return table_of("", rows, columns)
 
 
-def _or_undefined(one: SeriesHistory, text: str) -> str:
-    return f"undefined ({one.rate_reason})" if one.rate_reason else text
+def _tracks(one: SeriesHistory) -> list[Track]:
+    return [one] if one.at_one_speed is None else [one, one.at_one_speed]
+
+
+def _cause(one: SeriesHistory, shift: LevelShift) -> str:
+    if one.is_canary:
+        return "host"
+    return shift.cause or ("unknown (no canary)" if one.at_one_speed is None else "program or host")
+
+
+def _or_undefined(track: Track, text: str) -> str:
+    return f"undefined ({track.rate_reason})" if track.rate_reason else text
+
+
+def _environment(history: History) -> Table:
+    rows = [
+        (history.experiments[one.since].name, one.host or "all", clause)
+        for one in history.environment
+        for clause in one.changes
+    ]
+    return Table("", ("since", "host", "change"), rows)
 
 
 def _experiments(history: History) -> Table:
@@ -118,9 +151,22 @@ def _figure(history: History, one: SeriesHistory) -> Figure:
     places = [point.experiment for point in one.points]
     parts = (one.place.configuration, show_heap(one.place.heap, "heap "), parameters_text(one.parameters))
     traces = [_invocations(one, scale), *_levels(one, scale), _means(history, one, scale)]
-    values = finite(value * scale.factor for point in one.points for value in point.values)
+    if one.at_one_speed is not None:
+        traces += [
+            *_levels(one.at_one_speed, scale, "@c2"),
+            _means(history, one.at_one_speed, scale, at_one_speed=True),
+        ]
+    every = [point for track in _tracks(one) for point in track.points]
+    values = finite(value * scale.factor for point in every for value in point.values)
     unit = f" ({scale.unit})" if scale.unit else ""
-    shapes = [_line(_between(places, shift.since)) for shift in one.shifts]
+    since = dict.fromkeys(shift.since for track in _tracks(one) for shift in track.shifts)
+    shapes = [_line(_between(places, place), "dash") for place in since]
+    marks = dict.fromkeys(
+        change.since
+        for change in history.environment
+        if change.host in ("", one.place.host) and change.since in places[1:]
+    )
+    shapes += [_line(_between(places, place) + _BESIDE, "dot") for place in marks]
     return Figure(
         joined(*parts),
         _HEIGHT_PX,
@@ -144,30 +190,33 @@ def _invocations(one: SeriesHistory, scale: Scale) -> Trace:
     return {"type": "scatter", "mode": "markers", "x": x, "y": y, "hoverinfo": "skip", "marker": marker}
 
 
-def _means(history: History, one: SeriesHistory, scale: Scale) -> Trace:
+def _means(history: History, one: Track, scale: Scale, *, at_one_speed: bool = False) -> Trace:
     def ends(value: float, mean: float) -> float | None:
         return scale.tidy(abs(value - mean)) if math.isfinite(value) else 0.0
 
     def text(point: PastPoint) -> str:
-        mean = f"mean {scale.with_unit(point.mean.point)}, n = {point.mean.n}"
+        what = "mean at one speed of the host" if at_one_speed else "mean"
+        mean = f"{what} {scale.with_unit(point.mean.point)}, n = {point.mean.n}"
         return hover(history.experiments[point.experiment].name, mean)
 
+    color = "@c2" if at_one_speed else "@ink"
+    beside = _BESIDE if at_one_speed else 0.0
     means = [point.mean for point in one.points]
     above = [ends(mean.high, mean.point) for mean in means]
     below = [ends(mean.low, mean.point) for mean in means]
     return {
         "type": "scatter",
         "mode": "markers",
-        "x": [point.experiment for point in one.points],
+        "x": [point.experiment + beside for point in one.points],
         "y": [scale.tidy(mean.point) for mean in means],
-        "marker": {"size": 8, "color": "@ink", "symbol": "diamond"},
-        "error_y": error_bars(above, below, "@ink", thickness=1.5, width=4),
+        "marker": {"size": 8, "color": color, "symbol": "diamond-open" if at_one_speed else "diamond"},
+        "error_y": error_bars(above, below, color, thickness=1.5, width=4),
         "hoverinfo": "text",
         "hovertext": [text(point) for point in one.points],
     }
 
 
-def _levels(one: SeriesHistory, scale: Scale) -> list[Trace]:
+def _levels(one: Track, scale: Scale, color: str = "@c1") -> list[Trace]:
     """Draw a line between two shifts at the geometric mean that the ratios compare."""
     starts = [-1, *(shift.since for shift in one.shifts), math.inf]
     lines: list[Trace] = []
@@ -185,7 +234,7 @@ def _levels(one: SeriesHistory, scale: Scale) -> list[Trace]:
         if everything:
             level = math.exp(math.fsum(everything) / len(everything))
             ends = [points[0].experiment - 0.4, points[-1].experiment + 0.4]
-            lines.append(segment(ends, [level * scale.factor] * 2, "@c1", width=2))
+            lines.append(segment(ends, [level * scale.factor] * 2, color, width=2))
     return lines
 
 
@@ -195,9 +244,9 @@ def _between(places: Sequence[int], since: int) -> float:
     return (before + since) / 2
 
 
-def _line(x: float) -> dict[str, object]:
+def _line(x: float, dash: str) -> dict[str, object]:
     place = {"xref": "x", "yref": "paper", "x0": x, "x1": x, "y0": 0, "y1": 1}
-    return {"type": "line", **place, "line": {"color": "@ink", "width": 1, "dash": "dash"}}
+    return {"type": "line", **place, "line": {"color": "@ink", "width": 1, "dash": dash}}
 
 
 def _names_axis(history: History) -> dict[str, object]:

@@ -45,6 +45,12 @@ class Facts:
     controlled: tuple[str, ...] = ()
     #: labels of the user for the measured system
     labels: Mapping[str, str] = field(default_factory=dict)
+    #: label of the benchmark that never changes; "": none
+    canary: str = ""
+    #: host -> hash of that program
+    canary_programs: Mapping[str, str] = field(default_factory=dict)
+    #: version of Regatta
+    regatta: str = ""
 
 
 def read_facts(experiment_dir: Path) -> Facts:
@@ -102,6 +108,9 @@ def _facts(document: ExperimentDocument) -> Facts:
         controlled=tuple(str(name) for name in experiment.get("controlled") or ()),
         minheaps_of={str(key): str(value) for key, value in (experiment.get("minheaps_of") or {}).items()},
         labels={str(key): str(value) for key, value in (experiment.get("labels") or {}).items()},
+        canary=str(experiment.get("canary") or ""),
+        canary_programs={str(k): str(v) for k, v in (experiment.get("canary_programs") or {}).items()},
+        regatta=str(document.get("regatta") or ""),
     )
 
 

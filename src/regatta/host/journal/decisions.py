@@ -72,11 +72,17 @@ def rounds_of_decision(decision: Mapping[str, Any], cell_id: str = "") -> int | 
 def planned_rounds(header: Mapping[str, Any], decisions: Mapping[str, Mapping[str, Any]]) -> list[int]:
     """Return the rounds of each cell of a plan in order, with discarded rounds; the maximum for undecided groups."""
     rounds = [int(header["rounds"])] * len(header["cells"])
-    for group in groups_of(header):
+    groups = groups_of(header)
+    for group in groups:
         for index in group["cells"]:
             needed = needed_rounds(group, decisions, header["cells"][index]["cell_id"])
             if needed is not None:
                 rounds[index] = min(rounds[index], header["discarded_rounds"] + needed)
+    if groups:
+        # A cell of no group, the canary, runs beside the others.
+        judged = {index for group in groups for index in group["cells"]}
+        most = max(rounds[index] for index in judged)
+        rounds = [most if index not in judged else rounds_ for index, rounds_ in enumerate(rounds)]
     return rounds
 
 
@@ -106,8 +112,14 @@ class Deciding:
     def wants(self, row: Row) -> bool:
         """Return whether to run the row: its group, or the cell, needs the round, or is undecided."""
         cell_id = row.cell["cell_id"]
-        needed = needed_rounds(self._group_of[cell_id], self._decisions, cell_id)
-        return needed is None or row.round < self._discarded + needed
+        if cell_id not in self._group_of:
+            # The canary runs beside the others.
+            return any(self._needs(group, other, row.round) for other, group in self._group_of.items())
+        return self._needs(self._group_of[cell_id], cell_id, row.round)
+
+    def _needs(self, group: Mapping[str, Any], cell_id: str, round_: int) -> bool:
+        needed = needed_rounds(group, self._decisions, cell_id)
+        return needed is None or round_ < self._discarded + needed
 
     def looks_before(self, round_: int) -> bool:
         """Return whether the rule looks at the rounds before this one while a segment runs, and not only at its end."""

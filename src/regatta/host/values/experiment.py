@@ -528,6 +528,8 @@ class Experiment:
     counters: Counted = field(default_factory=Counted)
     #: number of discarded rounds; None: as the method needs
     discarded: int | None = None
+    #: label of the benchmark of `benchmarks` that runs once in each round and is compared with nothing; "": none
+    canary: str = ""
 
     def isolation_under(self, modifiers: Sequence[Modifier]) -> Isolation:
         """Return the isolation of cells with a set of modifiers: from the last modifier that sets one."""

@@ -293,3 +293,14 @@ def test_rounds_follow_the_time_from_one_preparation_to_the_next(
     assert decision(runner)["needed"] == needed
     assert decision(runner)["seconds"] == seconds
     assert max(rounds(runner)) == min(needed, 8) - 1
+
+
+def test_a_cell_of_no_comparison_runs_as_long_as_any_other(runner: Runner) -> None:
+    cells = [reporting("a", noisy(0.1)), reporting("b", [2e6]), reporting("canary", noisy(5))]
+    plan(runner, cells)
+    run_all(runner)
+    assert rounds(runner) == [r for r in range(4) for _ in range(3)]
+    header = json.loads(runner.folder.host_plan(HOST).joinpath("plan.json").read_text())
+    decisions = read_decisions(runner.folder.journal / HOST / DECISIONS)
+    assert planned_rounds(header, decisions) == [4, 4, 4]
+    assert planned_rounds(header, {}) == [12, 12, 12]
