@@ -20,14 +20,14 @@ from dataclasses import dataclass
 import numpy as np
 from frame import ERRORS, error_of, options_of
 
-from regatta.answers.history.canary import cause_of
+from regatta.answers.history.canary import Cause, cause_of
 from regatta.stats.shifts import LEAST_TO_SEE_VARIATION, find_shifts
 
 _ROUNDS, _CHANGE = 10, math.log(1.05)
 _OF_ROUND, _OWN, _OF_HOST, _OF_PROGRAM = 0.01, 0.01, 0.005, 0.003
 #: 19 of 20
 _GOAL = 95.0
-CAUSES = ("host", "program", "both", "")
+CAUSES: tuple[Cause, ...] = ("host", "program", "both", "")
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Case:
     host: bool
     program: bool
     depends: float = 1.0
-    right: str = ""
+    right: Cause = ""
 
 
 CASES = (
@@ -63,18 +63,20 @@ def history(random: np.random.Generator, case: Case) -> tuple[np.ndarray, np.nda
     return program + case.depends * of_host + _CHANGE * (after & case.program), canary + of_host
 
 
-def blamed(program: np.ndarray, canary: np.ndarray) -> dict[int, str]:
+def blamed(program: np.ndarray, canary: np.ndarray) -> dict[int, Cause]:
     """Return experiment -> cause, of the shifts of the program as measured and at one speed of its host."""
     raw, bird, own = (find_shifts(list(np.exp(logs))) for logs in (program, canary, program - canary))
-    of_program, of_host = ([shift.at for shift in found.shifts] for found in (own, bird))
+    of_program, of_host = (
+        {shift.at: math.log(shift.ratio.interval.point) for shift in found.shifts} for found in (own, bird)
+    )
     found = {at: cause_of(at, of_program, of_host, own.unit) for at in of_program}
     return found | {shift.at: cause_of(shift.at, of_program, of_host, raw.unit) for shift in raw.shifts}
 
 
-def measure(case: Case, replications: int, seed: int) -> dict[str, float]:
+def measure(case: Case, replications: int, seed: int) -> dict[Cause, float]:
     """Return the percentage of histories with each cause of the change; without a change, of any shift."""
     random = np.random.default_rng([seed, CASES.index(case)])
-    counts: Counter[str] = Counter()
+    counts: Counter[Cause] = Counter()
     place = case.experiments // 2
     apart = 1 if case.experiments >= LEAST_TO_SEE_VARIATION else 0
     for _ in range(replications):

@@ -19,6 +19,9 @@ _LEAST_ROUNDS = 2
 #: what caused a shift; "": unknown, without a canary or because neither shifts alone
 Cause = Literal["", "program", "host", "both"]
 
+#: A change below this part of the other, on logarithms, is no second cause: hosts and programs also change a little by themselves.
+_MINOR = 0.25
+
 #: plan and round
 RoundKey = tuple[str, int]
 
@@ -60,17 +63,26 @@ class CanaryRuns:
         return Canary(identity[0], times, tuple(sorted(set(self.runs) - set(same))))
 
 
-def cause_of(since: int, of_program: Iterable[int], of_host: Iterable[int], replicates: str) -> Cause:
-    """Return the cause of a shift: which of program and host shifted at the same place.
+def cause_of(
+    since: int, of_program: Mapping[int, float], of_host: Mapping[int, float], replicates: str
+) -> Cause:
+    """Return the cause of a shift: which of program and host shifted at the same place, and by more than a small part of the other.
 
     Args:
         since: index of the first experiment after the shift.
-        of_program: the same of the program's shifts at one speed of the host.
+        of_program: such index -> logarithm of the ratio, of the program's shifts at one speed of the host.
         of_host: the same of the canary's shifts.
         replicates: those that found the shift.
     """
-    program, host = (same_place(since, those, replicates) for those in (of_program, of_host))
-    return "both" if program and host else "program" if program else "host" if host else ""
+    program, host = (
+        max((abs(log) for place, log in those.items() if same_place(since, [place], replicates)), default=0.0)
+        for those in (of_program, of_host)
+    )
+    if max(program, host) == 0.0:
+        return ""
+    if min(program, host) >= _MINOR * max(program, host):
+        return "both"
+    return "program" if program > host else "host"
 
 
 def same_place(since: int, those: Iterable[int], replicates: str) -> bool:

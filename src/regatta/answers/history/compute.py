@@ -405,7 +405,9 @@ def _caused(
         of_program: shifts at one speed of the host.
         of_host: shifts of the canary.
     """
-    program, host = ([one.since for one in those] for those in (of_program, of_host))
+    program, host = (
+        {one.since: math.log(one.ratio.point) for one in those} for those in (of_program, of_host)
+    )
     cause = cause_of(shift.since, program, host, track.replicates)
     return replace(shift, cause=cause, words=f"{shift.words}: {_CAUSES[cause]}")
 

@@ -64,7 +64,8 @@ def sections_of_history(history: History) -> list[Section]:
         "Shifts",
         f"Ratio of the geometric mean after a shift to that before it, up to the neighboring shifts, with its {level} confidence "
         "interval. p: share of unchanged series with such a shift at any place. Autocorrelation: of successive experiments, around "
-        "the levels. False shifts: share of unchanged series with this length and autocorrelation that show a shift (simulated).",
+        "the levels. False shifts: share of unchanged series with this length and autocorrelation that show a shift (simulated). "
+        "Cause: host or program, by which of them shifts at the same place: the canary, or the values at one speed of the host.",
         tables=[_shifts(history)],
     )
     environment = Section(
@@ -76,10 +77,7 @@ def sections_of_history(history: History) -> list[Section]:
     over_time = Section(
         "time",
         "Over time",
-        f"Points are invocations. Marks are means of experiments with {level} confidence intervals. Lines are means between "
-        "shifts, dashed lines are shifts. Hollow marks and their lines are at one speed of the host: values divided by the canary "
-        "of their round. Dotted lines are changes of the environment. Experiments are in order of their first record. Axes do "
-        "not start at 0.",
+        _how_to_read(history),
         groups=_groups(history),
     )
     experiments = Section(
@@ -88,6 +86,20 @@ def sections_of_history(history: History) -> list[Section]:
     found = [shifts] if any(one.shifts or one.own_shifts for one in history.series) else []
     found += [over_time] if history.series else []
     return [*found, *([environment] if history.environment else []), experiments]
+
+
+def _how_to_read(history: History) -> str:
+    level = show_percent(history.level)
+    parts = [
+        f"Points are invocations. Marks are means of experiments with {level} confidence intervals. Lines are means between "
+        "shifts, dashed lines are shifts.",
+        "Hollow marks and their lines are at one speed of the host: values divided by the canary of their round."
+        if any(one.at_one_speed is not None for one in history.series)
+        else "",
+        "Dotted lines are changes of the environment." if history.environment else "",
+        "Experiments are in order of their first record. Axes do not start at 0.",
+    ]
+    return " ".join(filter(None, parts))
 
 
 def _shifts(history: History) -> Table:
