@@ -27,7 +27,8 @@ _EMPTY = (
     "choose a longer time or more experiments, or measure the same again; estimates come at the end of the run, and with "
     "`regatta ingest EXPERIMENT`"
 )
-_SHIFT = "\"kind\" = 'shift'"
+#: of programs, and those that their hosts caused
+_SHIFT = "(\"kind\" = 'shift' OR \"kind\" = 'host-shift')"
 #: of a host, or of all
 _ENVIRONMENT = f"\"kind\" = 'environment' AND ({one_of('host', 'host')} OR \"host\" = 'none')"
 #: Titles show `no collector` instead of `none collector`: a text is a part of its value.

@@ -2,8 +2,8 @@
 
     perf/run blaming [--json] [--quick] [--directory FOLDER]
 
-A trial has three experiments of a program with the canary as it is, three on a host that a quota of processor time slows by 5 %, and
-three with 5 % more work. `regatta history` compares the first three with each of the others. The peer is the same history without
+A trial has six experiments of a program with the canary as it is, six on a host that a quota of processor time slows by 5 %, and six
+with 5 % more work. `regatta history` compares the first six with each of the others. The peer is the same history without
 the canary: each shift of the program would be called a change of the program.
 """
 
@@ -20,7 +20,7 @@ from rows import Row, say
 from regatta.answers.history.compute import history_of
 from regatta.stats.proportion import proportion_interval
 
-EXPERIMENTS, ROUNDS, TRIALS, QUICK_TRIALS = 3, 8, 20, 2
+EXPERIMENTS, ROUNDS, TRIALS, QUICK_TRIALS = 6, 4, 20, 2
 #: per cent of trials, of 20 one
 MOST_WRONG = 5.0
 _SOURCE = """\

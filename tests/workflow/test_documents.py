@@ -35,6 +35,7 @@ JOURNEYS = {
             "compare-anything",
             "add-a-jvm",
             "compilers-and-commits",
+            "over-time",
         )
     },
 }

@@ -35,7 +35,11 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Also write a page with one figure per series.",
 )
-@click.option("--ingest", is_flag=True, help="Also write the shifts to InfluxDB, for the dashboards.")
+@click.option(
+    "--ingest",
+    is_flag=True,
+    help="Also write shifts and changes of the environment to InfluxDB, for the dashboards.",
+)
 @json_option
 def history(
     experiments: Sequence[str],
@@ -69,10 +73,12 @@ def history(
 
 
 def _ingest(found: History) -> None:
-    from regatta.influx.shift_points import write_shifts
+    from regatta.influx.history_points import write_history_points
 
     again = "regatta history EXPERIMENT... --ingest"
-    write_to_influx(lambda client: write_shifts(found, client), "shifts", again)
+    write_to_influx(
+        lambda client: write_history_points(found, client), "shifts and environment changes", again
+    )
 
 
 def _show(found: History) -> None:
@@ -104,6 +110,19 @@ def _show(found: History) -> None:
             columns,
             at_one_speed,
             left=columns[:2],
+        )
+    changes = [
+        (found.experiments[one.since].name, one.host or "all", clause)
+        for one in found.environment
+        for clause in one.changes
+    ]
+    if changes:
+        show_table(
+            console,
+            "Changes of the environment",
+            ("since", "host", "change"),
+            changes,
+            left=("since", "host", "change"),
         )
     for warning in found.warnings:
         click.echo(f"note: {printable(warning)}", err=True)

@@ -189,6 +189,8 @@ def _kind(cpuinfo: str, root: Path) -> str:
     return "bare metal or unknown"
 
 
+#: facts that can change without another machine; earlier versions do not have them
+SETTINGS = ("governor", "libc")
 #: facts whose change cannot be distinguished from a change of the measured software
 _OF_THE_FINGERPRINT = ("cpu", "cpus", "microcode", "memory", "kernel", "firmware", "mitigations")
 

@@ -25,8 +25,9 @@ ESTIMATE, VECTOR, EVENT = "estimate", "vector", "event"
 NO_LONGER_WRITTEN = ("plan", "cell")
 #: kinds of estimates; a shift in a history of experiments belongs to no journal
 MEAN, RATIO, RUNTIME, OVERHEAD, DRIFT, SHIFT = "mean", "ratio", "runtime", "overhead", "drift", "shift"
-#: kind without a number: what differs from the environment of the experiment before, in a history
-ENVIRONMENT = "environment"
+#: of histories: a shift that the host caused, and, without a number, what differs from the environment of the experiment before
+HOST_SHIFT, ENVIRONMENT = "host-shift", "environment"
+OF_HISTORIES = (SHIFT, HOST_SHIFT, ENVIRONMENT)
 #: kinds of ratios of platforms: for exactly these hosts and benchmarks, for similar hosts, and for similar benchmarks
 PLATFORM, SIMILAR_HOSTS, SIMILAR_BENCHMARKS = "platform", "platform-hosts", "platform-benchmarks"
 #: kind: change of a platform's values during its measurement

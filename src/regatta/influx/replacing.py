@@ -14,12 +14,11 @@ from regatta.influx.cursor import EVENTS, Cursors
 from regatta.influx.journal import experiment_names, journal_hosts, tagged
 from regatta.influx.lines import encode, identifier, quoted
 from regatta.influx.points import (
-    ENVIRONMENT,
     ESTIMATE,
     EVENT,
     NO_LONGER_WRITTEN,
+    OF_HISTORIES,
     OF_SETS,
-    SHIFT,
     SYSTEM,
     VECTOR,
     Point,
@@ -30,7 +29,7 @@ from regatta.store.folder import Folder
 #: Points of one answer that would collide are a few ns apart; two records never begin so close together.
 _APART_NS = 1_000
 #: The estimates of a history come from several experiments; `regatta history --ingest` replaces them.
-_NOT_OF_A_HISTORY = " AND ".join(f"{identifier('kind')} != {quoted(kind)}" for kind in (SHIFT, ENVIRONMENT))
+_NOT_OF_A_HISTORY = " AND ".join(f"{identifier('kind')} != {quoted(kind)}" for kind in OF_HISTORIES)
 
 
 def drop(

@@ -91,9 +91,15 @@ class HostPlan:
 
     @property
     def canary(self) -> str:
-        """Return a hash of the frozen program on this host; "" without one."""
-        cells = [cell for cell in self.cells if is_canary(self.experiment, cell)]
-        return digest_of([file.sha256 for cell in cells for file in cell.files]) if cells else ""
+        """Return a hash of what the canary runs on this host; "" without one."""
+        cell = next((cell for cell in self.cells if is_canary(self.experiment, cell)), None)
+        if cell is None:
+            return ""
+        own = cell.benchmark
+        files = sorted(file.sha256 for file in cell.files)
+        return digest_of(
+            [own.command, dict(own.parameters), dict(cell.environment), cell.isolation.image_id, files]
+        )
 
     def rows(self) -> Iterator[npt.NDArray[np.int32]]:
         """Yield arrays (n, 4) of int32 in execution order: round, block, position, cell."""
@@ -122,7 +128,9 @@ def plan_host(experiment: Experiment, host: ResolvedHost, crossing: Crossing) ->
     """Group the cells of a host into blocks: alternatives differ only in the factors that the spec compares."""
     groups: dict[object, list[Cell]] = {}
     for cell in crossing.cells:
-        groups.setdefault(place_key(levels_of_cell(cell), experiment.compare), []).append(cell)
+        alone = is_canary(experiment, cell)
+        key = "canary" if alone else place_key(levels_of_cell(cell), experiment.compare)
+        groups.setdefault(key, []).append(cell)
     if experiment.aa:
         groups = {
             key: group if is_canary(experiment, group[0]) else with_twin(group, experiment.baseline)

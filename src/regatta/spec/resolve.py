@@ -132,7 +132,10 @@ class Resolver(Reporter):
         benchmarks = self.chooser.benchmarks() if "benchmarks" in self.known else []
         hosts = [] if spec.roles else self.hosts()
         benchmarks, hosts = self.roles.placed(benchmarks, hosts)
+        canary = self.canary(benchmarks)
         runtimes = self.runtimes(benchmarks)
+        if canary is not None and not any(runtime.kind == "native" for runtime in runtimes):
+            runtimes.append(self.registries.runtimes.get("native", NATIVE))
         collectors = self.collectors(benchmarks)
         modifiers = self.modifiers()
         heaps = self.heaps(benchmarks)
@@ -161,14 +164,11 @@ class Resolver(Reporter):
         benchmarks = self.metrics(benchmarks, method)
         capacity = self.capacity(benchmarks)
         kept = self.kept_minheaps(benchmarks, heaps)
-        canary = self.canary(benchmarks)
         if self.problems:
             return None
         benchmarks = [with_plans(benchmark, runtimes, modifiers) for benchmark in benchmarks]
         if canary is not None:
             benchmarks.append(canary)
-            if not any(runtime.kind == "native" for runtime in runtimes):
-                runtimes.append(self.registries.runtimes.get("native", NATIVE))
         warmup = max(1, spec.iterations.warmup) if method == "replay" else spec.iterations.warmup
         experiment = Experiment(
             name=spec.name,

@@ -57,6 +57,27 @@ def test_it_has_no_twin_and_no_exclusion_reaches_it(
     assert not canary.twin_of
 
 
+def test_it_has_its_own_block_even_if_benchmarks_are_compared(
+    with_canary: Experiment, host: ResolvedHost, minheaps: Minheaps
+) -> None:
+    tool = replace(java_benchmark("tool"), kind="native", command=("true", "tool"))
+    both = replace(
+        with_canary, benchmarks=(*with_canary.benchmarks, tool), compare=(*with_canary.compare, "benchmark")
+    )
+    plan = plan_of(both, host, minheaps)
+    place = next(i for i, cell in enumerate(plan.cells) if cell.benchmark.label == both.canary)
+    starts = np.cumsum([0, *plan.group_sizes])
+    assert plan.group_sizes[starts.tolist().index(place)] == 1
+
+
+def test_another_amount_of_work_is_another_canary(
+    with_canary: Experiment, host: ResolvedHost, minheaps: Minheaps
+) -> None:
+    *others, bird = with_canary.benchmarks
+    more = replace(with_canary, benchmarks=(*others, replace(bird, parameters={"turns": 2})))
+    assert plan_of(more, host, minheaps).canary != plan_of(with_canary, host, minheaps).canary
+
+
 def test_it_does_not_run_alone(with_canary: Experiment, host: ResolvedHost, minheaps: Minheaps) -> None:
     nothing = replace(with_canary, excludes=(Exclude(host="local"),))
     assert plan_of(nothing, host, minheaps).cells == []

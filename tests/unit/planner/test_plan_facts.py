@@ -32,8 +32,12 @@ def test_versions_refusals_and_hosts_left_out_come_back_as_facts(
 ) -> None:
     refused = [("x · a z", "no z", "xeon"), ("x · a z", "no z", "pi"), ("y · b z", "too old", "pi")]
     folder = Folder(tmp_path)
-    write_experiment(folder, experiment, hosts, refused, {"gone": "unreachable"}, {"local": "1"})
+    with_canary = replace(experiment, canary="canary/mixed:default")
+    write_experiment(
+        folder, with_canary, hosts, refused, {"gone": "unreachable"}, {"local": "1"}, {"pi": "hash"}
+    )
     facts = read_facts(tmp_path)
+    assert (facts.canary, facts.canary_programs) == ("canary/mixed:default", {"pi": "hash"})
     own = hosts["xeon"].runtimes["a"].version
     assert facts.runtimes["a"] == f"{own} (xeon, ryzen); 9.9 (pi)"
     assert facts.runtimes["b"] == hosts["xeon"].runtimes["b"].version
@@ -49,7 +53,7 @@ def test_targets_come_back_as_facts_and_are_not_part_of_a_plan(
         CapacityTarget("users", "elapsed", 2.0, "s"),
     )
     asked = replace(experiment, capacity=targets)
-    write_experiment(Folder(tmp_path), asked, hosts, [], {}, {"local": "1"})
+    write_experiment(Folder(tmp_path), asked, hosts, [], {}, {"local": "1"}, {})
     assert read_facts(tmp_path).capacity == targets
     for host in hosts.values():
         assert constant_header(asked, host) == constant_header(experiment, host)
@@ -63,7 +67,7 @@ def test_a_damaged_plan_is_named(
     tmp_path: Path, experiment: Experiment, hosts: dict[str, ResolvedHost], key: str, value: object
 ) -> None:
     folder = Folder(tmp_path)
-    write_experiment(folder, experiment, hosts, [], {}, {"local": "1"})
+    write_experiment(folder, experiment, hosts, [], {}, {"local": "1"}, {})
     document = json.loads(folder.experiment.read_text())
     own = document["experiment"]
     own[key] = {**own[key], **value} if isinstance(value, dict) else value

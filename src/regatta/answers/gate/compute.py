@@ -110,7 +110,7 @@ def _without_counterpart(context: Context) -> list[str]:
     return [
         f"{cell.label}, {cell.place.host}: it has no baseline, or is the baseline of nothing"
         for cell in context.samples.cells
-        if cell.number not in used and cell.place.benchmark != context.facts.canary
+        if cell.number not in used
     ]
 
 

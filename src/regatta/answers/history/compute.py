@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from regatta.answers.history.canary import (
     Canary,
-    CanaryRuns,
     Cause,
+    Paired,
     at_one_speed,
     cause_of,
     same_place,
@@ -118,9 +119,13 @@ class SeriesHistory(Track):
     at_one_speed: Track | None = None
 
     @property
-    def own_shifts(self) -> tuple[LevelShift, ...]:
-        """Return the shifts of the program: without those of the host, if its canary ran."""
-        return self.shifts if self.at_one_speed is None else self.at_one_speed.shifts
+    def told(self) -> Track:
+        """Return the values whose shifts are told: at one speed of the host, if as many experiments have them.
+
+        A canary of the last few nights does not show how much nights vary; then it only gives causes to shifts as measured.
+        """
+        own = self.at_one_speed
+        return self if own is None or own.replicates != self.replicates else own
 
 
 @dataclass(frozen=True)
@@ -192,47 +197,61 @@ def history_of(
     }
     cell_names = Names([points[-1][1].cell for points in many.values()])
     method = _Method(names, cell_names, confidence, theta_percent)
-    canaries = _canaries(used)
-    raw = []
-    for points in many.values():
-        is_canary = _is_canary(used, points)
-        if is_canary:
-            # Other files of it are other programs.
-            times = canaries[points[0][1].cell.place.host].times
-            points = [point for point in points if point[0] in times]
-        if len(points) > 1:
-            raw.append((points, method.raw(points, is_canary=is_canary)))
-    of_hosts = {one.place.host: one.shifts for _, one in raw if one.is_canary}
+    canaries, unused = _canaries(used)
+    of_hosts = {key: canary.newest() for key, canary in canaries.items()}
     series = tuple(
-        method.with_canary(one, points, canaries.get(one.place.host), of_hosts.get(one.place.host, ()))
-        for points, one in raw
+        method.history(points, of_hosts.get((key[0], key[-1]), {}))
+        for key, every in many.items()
+        if len(points := _of_one_program(every, of_hosts.get((key[0], key[-1]), {}), used)) > 1
     )
     environment = changes_of([one.environment for one in used])
     return History(
         experiments,
         series,
         confidence,
-        (*_sentences(series, len(experiments)), *_environment_sentences(environment, names)),
-        (*_warnings(read, used, many, names), *_canary_warnings(canaries, names)),
+        (*_sentences(series, len(experiments)), *_environment_sentences(environment, series, names)),
+        (*_warnings(read, used, many, names), *unused, *_canary_warnings(canaries, names)),
         environment,
     )
 
 
-def _canaries(used: Sequence[_Read]) -> dict[str, Canary]:
-    """Return host -> its canary."""
-    runs: dict[str, CanaryRuns] = {}
+#: host, and steady-state method of the values
+_CanaryKey = tuple[str, str]
+
+
+def _canaries(used: Sequence[_Read]) -> tuple[dict[_CanaryKey, Canary], list[str]]:
+    """Return the canaries, and why those of some experiments are not used."""
+    found: dict[_CanaryKey, Canary] = {}
+    unused: dict[str, None] = {}
     for number, one in enumerate(used):
-        for (host, benchmark, *_), series in one.series.items():
-            if benchmark == one.facts.canary:
+        own: dict[_CanaryKey, list[Series]] = {}
+        for key, series in one.series.items():
+            if key[1] == one.facts.canary:
+                own.setdefault((key[0], key[-1]), []).append(series)
+        for (host, steady), several in own.items():
+            unit = several[0].unit
+            if len(several) > 1:
+                unused[
+                    f"the canary {one.facts.canary} of {host} is not used: it has {len(several)} series, not one"
+                ] = None
+            elif not scales_with_the_host(unit):
+                unused[f"the canary {one.facts.canary} of {host} is not used: {unit} is no time or rate"] = (
+                    None
+                )
+            else:
                 program = one.facts.canary_programs.get(host, "")
-                runs.setdefault(host, CanaryRuns()).add(number, benchmark, program, series)
-    found = {host: own.newest() for host, own in runs.items()}
-    return {host: canary for host, canary in found.items() if canary is not None}
+                found.setdefault((host, steady), Canary()).add(number, one.facts.canary, program, several[0])
+    return found, list(unused)
 
 
-def _is_canary(used: Sequence[_Read], points: Sequence[tuple[int, Series]]) -> bool:
-    number, series = points[-1]
-    return series.cell.place.benchmark == used[number].facts.canary
+def _of_one_program(
+    points: Sequence[tuple[int, Series]], canary: Mapping[int, Series], used: Sequence[_Read]
+) -> Sequence[tuple[int, Series]]:
+    """Return the points of a series; of a canary, those of the latest one, because others are other programs."""
+    number, latest = points[-1]
+    if latest.cell.place.benchmark != used[number].facts.canary or not canary:
+        return points
+    return [point for point in points if canary.get(point[0]) is point[1]]
 
 
 def _read(path: Path, progress: Progress | None) -> _Read:
@@ -245,8 +264,11 @@ def _read(path: Path, progress: Progress | None) -> _Read:
         for series in many
         for sample in (*series.discarded, *series.perturbed, *series.samples)
     ]
-    places = {(cell.place.host, cell.cell_id): cell.place for cell in samples.cells}
-    environment = environment_of(path, facts, places)
+    cell_names = {
+        (cell.place.host, cell.cell_id): (cell.place.benchmark, cell.place.configuration)
+        for cell in samples.cells
+    }
+    environment = environment_of(path, facts, cell_names)
     return _Read(path, facts, min(starts, default=0), _own_series(samples, facts.steady), environment)
 
 
@@ -309,13 +331,15 @@ class _Method:
     level: float
     theta_percent: float
 
-    def raw(self, points: Sequence[tuple[int, Series]], *, is_canary: bool) -> SeriesHistory:
-        """Return the history of a series as it was measured."""
-        latest = points[-1][1]
+    def history(self, points: Sequence[tuple[int, Series]], canary: Mapping[int, Series]) -> SeriesHistory:
+        """Return the history of a series. `canary`: experiment -> series of the canary of its host; empty: none."""
+        number, latest = points[-1]
         cell = latest.cell
+        is_canary = canary.get(number) is latest
         title = self.cell_names.series(cell, latest.parameters)
-        track = self._track([(number, series, series.values) for number, series in points], title)
-        return SeriesHistory(
+        words = f"the canary of {cell.place.host}" if is_canary else title
+        track = self._track([(one, series, series.values) for one, series in points], words)
+        found = SeriesHistory(
             **vars(track),
             title=title,
             place=cell.place,
@@ -325,35 +349,35 @@ class _Method:
             parameters=dict(latest.parameters),
             is_canary=is_canary,
         )
+        if is_canary or not scales_with_the_host(latest.unit):
+            return found
+        pairs = at_one_speed(points, canary)
+        return self._with_causes(found, points, pairs) if pairs else found
 
-    def with_canary(
-        self,
-        one: SeriesHistory,
-        points: Sequence[tuple[int, Series]],
-        canary: Canary | None,
-        of_host: Sequence[LevelShift],
+    def _with_causes(
+        self, one: SeriesHistory, points: Sequence[tuple[int, Series]], pairs: Sequence[Paired]
     ) -> SeriesHistory:
-        """Return the history with the causes of its shifts. `of_host`: shifts of the canary."""
-        if canary is None or one.is_canary or not scales_with_the_host(one.unit):
-            return one
+        """Return the history with its values at one speed of the host, and the causes of its shifts."""
         series = dict(points)
-        parts = [(number, series[number], values) for number, values in at_one_speed(points, canary)]
-        if not parts:
-            return one
-        track = self._track(parts, one.title)
-        track = replace(
-            track, shifts=tuple(_caused(shift, track.shifts, of_host, track) for shift in track.shifts)
+        track = self._track(
+            [(pair.experiment, series[pair.experiment], pair.values) for pair in pairs], one.title
         )
-        before = dict(
-            zip((number for number, _ in points[1:]), (number for number, _ in points), strict=False)
+        # From the same rounds, so that both have the same places.
+        found = find_shifts([pair.canary for pair in pairs], self.level)
+        of_host = {pairs[shift.at].experiment: math.log(shift.ratio.interval.point) for shift in found.shifts}
+        of_program = {shift.since: math.log(shift.ratio.point) for shift in track.shifts}
+        own = tuple(
+            _caused(shift, of_program, of_host, track, _CAUSES_AT_ONE_SPEED) for shift in track.shifts
         )
+        before = {after: earlier for (earlier, _), (after, _) in pairwise(points)}
+        has = {pair.experiment for pair in pairs}
         shifts = tuple(
-            _caused(shift, track.shifts, of_host, one)
-            if canary.has([before[shift.since], shift.since])
+            _caused(shift, of_program, of_host, one, _CAUSES)
+            if {before[shift.since], shift.since} <= has
             else shift
             for shift in one.shifts
         )
-        return replace(one, shifts=shifts, at_one_speed=track)
+        return replace(one, shifts=shifts, at_one_speed=replace(track, shifts=own))
 
     def _track(self, parts: Sequence[tuple[int, Series, Floats]], title: str) -> Track:
         """Return the shifts of values. `parts`: experiment, series, and the values to judge in place of those of the series."""
@@ -397,19 +421,15 @@ class _Method:
 
 
 def _caused(
-    shift: LevelShift, of_program: Sequence[LevelShift], of_host: Sequence[LevelShift], track: Track
+    shift: LevelShift,
+    of_program: Mapping[int, float],
+    of_host: Mapping[int, float],
+    track: Track,
+    words: Mapping[Cause, str],
 ) -> LevelShift:
-    """Return a shift of a track with its cause, also in words.
-
-    Args:
-        of_program: shifts at one speed of the host.
-        of_host: shifts of the canary.
-    """
-    program, host = (
-        {one.since: math.log(one.ratio.point) for one in those} for those in (of_program, of_host)
-    )
-    cause = cause_of(shift.since, program, host, track.replicates)
-    return replace(shift, cause=cause, words=f"{shift.words}: {_CAUSES[cause]}")
+    """Return a shift of a track with its cause, also in words. The other arguments are those of `cause_of`."""
+    cause = cause_of(shift.since, of_program, of_host, track.replicates)
+    return replace(shift, cause=cause, words=f"{shift.words}: {words[cause]}")
 
 
 _CAUSES: Mapping[Cause, str] = {
@@ -418,6 +438,10 @@ _CAUSES: Mapping[Cause, str] = {
     "both": "the program, and its host, which may affect it more or less than the canary",
     "": "the program or its host, because neither shifts alone",
 }
+_CAUSES_AT_ONE_SPEED: Mapping[Cause, str] = {
+    **_CAUSES,
+    "host": "a small part of a change of its host, which may affect it more or less than the canary",
+}
 
 
 def _sentences(series: Sequence[SeriesHistory], experiments: int) -> list[str]:
@@ -425,20 +449,20 @@ def _sentences(series: Sequence[SeriesHistory], experiments: int) -> list[str]:
         return []
     programs = [one for one in series if not one.is_canary]
     found = [words for one in series if one.is_canary for words in _of_host(one, programs)]
-    shifted = [shift for one in programs for shift in _told(one)]
+    shifted = [shift for one in programs for shift in told_shifts(one)]
     shifted.sort(key=lambda shift: -abs(math.log(shift.ratio.point)))
     found += [shift.words for shift in shifted]
-    still = [one for one in programs if not _told(one)]
+    still = [one for one in programs if not told_shifts(one)]
     if still:
         first = f"{len(still)} of {len(programs)} series: no significant shift over {counted(experiments, 'experiment')}"
         if any(shift.cause == "host" for one in still for shift in one.shifts):
             first += " besides those of the host"
-        latest = [_first_to_last(one) for one in still if len(one.points) == 2]
+        latest = [_first_to_last(one) for one in still if len(one.told.points) == 2]
         found.append(f"{first} ({bound_words(latest)})" if len(latest) == len(still) else first)
-    known = [one for one in series if not math.isnan(one.false_rate)]
+    known = [one.told for one in series if not math.isnan(one.told.false_rate)]
     if known:
         found.append(_false_shifts(known))
-    few = sum(one.replicates == INVOCATIONS and not one.reason for one in series)
+    few = sum(one.told.replicates == INVOCATIONS and not one.told.reason for one in series)
     if few:
         which = f"{few} of {len(series)} series have fewer than {LEAST_TO_SEE_VARIATION} experiments"
         found.append(
@@ -448,12 +472,10 @@ def _sentences(series: Sequence[SeriesHistory], experiments: int) -> list[str]:
     return found
 
 
-def _told(one: SeriesHistory) -> list[LevelShift]:
-    """Return the shifts of a program that are not those of its host: at one speed, where its canary ran."""
-    return [
-        *one.own_shifts,
-        *(shift for shift in one.shifts if one.at_one_speed is not None and not shift.cause),
-    ]
+def told_shifts(one: SeriesHistory) -> list[LevelShift]:
+    """Return the shifts that are not those of the host: of the track that is told, and those as measured without a cause."""
+    more = () if one.told is one else (shift for shift in one.shifts if not shift.cause)
+    return [*one.told.shifts, *more]
 
 
 def _of_host(canary: SeriesHistory, programs: Sequence[SeriesHistory]) -> Iterator[str]:
@@ -465,30 +487,51 @@ def _of_host(canary: SeriesHistory, programs: Sequence[SeriesHistory]) -> Iterat
                 own.cause == "host" and same_place(own.since, [shift.since], one.replicates)
                 for own in one.shifts
             )
+            and not same_place(shift.since, [own.since for own in told_shifts(one)], one.replicates)
             for one in judged
         )
+        words = f"{shift.words[0].upper()}{shift.words[1:]}"
         yield (
-            f"Host {canary.place.host}: its canary, {shift.words}; {alike} of {len(judged)} series of programs shifted only with it"
+            f"{words}; {alike} of {len(judged)} series of programs shifted only with it" if judged else words
         )
 
 
-def _environment_sentences(changes: Sequence[EnvironmentChange], names: Sequence[str]) -> list[str]:
-    return [
+def _environment_sentences(
+    changes: Sequence[EnvironmentChange], series: Sequence[SeriesHistory], names: Sequence[str]
+) -> list[str]:
+    """Return the changes where something shifted, and the number of the others."""
+    shifts = [
+        (one.place.host, shift.since, one.replicates)
+        for one in series
+        for shift in (*one.shifts, *told_shifts(one))
+    ]
+    here = [
+        change
+        for change in changes
+        if any(
+            change.host in ("", host) and same_place(change.since, [at], unit) for host, at, unit in shifts
+        )
+    ]
+    found = [
         f"Environment{f' of {one.host}' if one.host else ''} since {names[one.since]}: {'; '.join(one.changes)}"
-        for one in changes
+        for one in here
     ]
+    rest = len(changes) - len(here)
+    if rest:
+        found.append(f"Environment: {counted(rest, 'change')} where nothing shifted")
+    return found
 
 
-def _canary_warnings(canaries: Mapping[str, Canary], names: Sequence[str]) -> list[str]:
+def _canary_warnings(canaries: Mapping[_CanaryKey, Canary], names: Sequence[str]) -> list[str]:
     return [
-        f"the canary {canary.name} of {host} is another file in {listed([names[one] for one in canary.others])}, built anew or "
-        "changed: there, changes of the host and of programs are not separated"
-        for host, canary in canaries.items()
-        if canary.others
+        f"the canary of {host} is another program in {listed([names[one] for one in others])} (changed, or built anew): there, "
+        "changes of the host and of programs are not separated"
+        for (host, _), canary in canaries.items()
+        if (others := canary.others())
     ]
 
 
-def _false_shifts(known: Sequence[SeriesHistory]) -> str:
+def _false_shifts(known: Sequence[Track]) -> str:
     """Return the rate of false shifts of these series, and their expected number."""
     rate = math.fsum(one.false_rate for one in known) / len(known)
     autocorrelation = math.fsum(one.autocorrelation for one in known) / len(known)
@@ -511,8 +554,7 @@ def _why_no_rate(found: Shifts) -> str:
 
 
 def _first_to_last(one: SeriesHistory) -> Interval:
-    points = (one if one.at_one_speed is None else one.at_one_speed).points
-    first, last = points[0].values, points[-1].values
+    first, last = one.told.points[0].values, one.told.points[-1].values
     return welch_log_ratio(last, first, counted=is_counted(one.unit)).interval
 
 

@@ -65,7 +65,8 @@ def sections_of_history(history: History) -> list[Section]:
         f"Ratio of the geometric mean after a shift to that before it, up to the neighboring shifts, with its {level} confidence "
         "interval. p: share of unchanged series with such a shift at any place. Autocorrelation: of successive experiments, around "
         "the levels. False shifts: share of unchanged series with this length and autocorrelation that show a shift (simulated). "
-        "Cause: host or program, by which of them shifts at the same place: the canary, or the values at one speed of the host.",
+        "Cause: host or program, by which of them shifts at the same place: the canary, or the values at one speed of the host. "
+        "Unknown: without a canary there, or for quantities that no slower host changes.",
         tables=[_shifts(history)],
     )
     environment = Section(
@@ -83,7 +84,7 @@ def sections_of_history(history: History) -> list[Section]:
     experiments = Section(
         "experiments", "Experiments", "In order of their first record.", tables=[_experiments(history)]
     )
-    found = [shifts] if any(one.shifts or one.own_shifts for one in history.series) else []
+    found = [shifts] if any(track.shifts for one in history.series for track in _tracks(one)) else []
     found += [over_time] if history.series else []
     return [*found, *([environment] if history.environment else []), experiments]
 
@@ -128,7 +129,7 @@ def _tracks(one: SeriesHistory) -> list[Track]:
 def _cause(one: SeriesHistory, shift: LevelShift) -> str:
     if one.is_canary:
         return "host"
-    return shift.cause or ("unknown (no canary)" if one.at_one_speed is None else "program or host")
+    return shift.cause or ("unknown" if one.at_one_speed is None else "program or host")
 
 
 def _or_undefined(track: Track, text: str) -> str:
@@ -173,11 +174,9 @@ def _figure(history: History, one: SeriesHistory) -> Figure:
     unit = f" ({scale.unit})" if scale.unit else ""
     since = dict.fromkeys(shift.since for track in _tracks(one) for shift in track.shifts)
     shapes = [_line(_between(places, place), "dash") for place in since]
-    marks = dict.fromkeys(
-        change.since
-        for change in history.environment
-        if change.host in ("", one.place.host) and change.since in places[1:]
-    )
+    # A change between two experiments that have the series, at the later one.
+    changed = [change.since for change in history.environment if change.host in ("", one.place.host)]
+    marks = [after for before, after in pairwise(places) if any(before < since <= after for since in changed)]
     shapes += [_line(_between(places, place) + _BESIDE, "dot") for place in marks]
     return Figure(
         joined(*parts),

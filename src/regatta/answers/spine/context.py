@@ -99,6 +99,7 @@ def make_context(
     """
     folder = Folder(experiment_dir)
     samples = load_samples(connection, facts.steady)
+    samples.set_apart(facts.canary)
     if options.baseline is not None:
         check_baseline(options.baseline, samples.cells)
     baseline = options.baseline or facts.baseline

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from regatta.host.errors import StoreError
+from regatta.host.facts import SETTINGS
 from regatta.host.files import parse_object
 from regatta.host.values.experiment import CapacityTarget, SteadyMethod, SteadyState
 from regatta.host.values.levels import Levels
@@ -115,8 +116,9 @@ def _facts(document: ExperimentDocument) -> Facts:
 
 
 def fingerprint_of(host: Mapping[str, str]) -> str:
-    """Return the known facts of a host as one line, as in the provenance of its system vectors; "" if none are known."""
-    return "; ".join(f"{key} {value}" for key, value in host.items()).replace("\n", " ")
+    """Return the facts that identify a host as one line, as in the provenance of its system vectors; "" if none are known."""
+    known = (f"{key} {value}" for key, value in host.items() if key not in SETTINGS)
+    return "; ".join(known).replace("\n", " ")
 
 
 def _impossible(document: ExperimentDocument) -> tuple[tuple[str, str, tuple[str, ...]], ...]:

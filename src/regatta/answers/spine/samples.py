@@ -216,6 +216,8 @@ class Samples:
     cells: list[PlannedCell] = field(default_factory=list)
     #: cells that an A/A test repeats, with their twins; the twins are in no other answer
     twins: list[tuple[PlannedCell, PlannedCell]] = field(default_factory=list)
+    #: canaries, which are in no other answer than `regatta history`
+    canaries: list[PlannedCell] = field(default_factory=list)
     #: by cell number
     series: dict[int, list[Series]] = field(default_factory=lambda: defaultdict(list))
     #: by cell number: status -> invocations
@@ -230,8 +232,13 @@ class Samples:
 
     @property
     def measured_cells(self) -> list[PlannedCell]:
-        """Return all measured cells, including twins."""
-        return self.cells + [twin for _, twin in self.twins]
+        """Return all measured cells, including twins and canaries."""
+        return self.cells + [twin for _, twin in self.twins] + self.canaries
+
+    def set_apart(self, canary: str) -> None:
+        """Take the cells of the canary out of `cells`: they are compared with nothing. `canary`: label; "": none."""
+        self.canaries = [cell for cell in self.cells if cell.place.benchmark == canary]
+        self.cells = [cell for cell in self.cells if cell.place.benchmark != canary]
 
     def own(self, cell: PlannedCell) -> list[Series]:
         """Return the series of the cell's own metric, one per set of parameters."""

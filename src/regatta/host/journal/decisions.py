@@ -81,7 +81,7 @@ def planned_rounds(header: Mapping[str, Any], decisions: Mapping[str, Mapping[st
     if groups:
         # A cell of no group, the canary, runs beside the others.
         judged = {index for group in groups for index in group["cells"]}
-        most = max(rounds[index] for index in judged)
+        most = max((rounds[index] for index in judged), default=int(header["rounds"]))
         rounds = [most if index not in judged else rounds_ for index, rounds_ in enumerate(rounds)]
     return rounds
 
@@ -159,9 +159,11 @@ class Deciding:
 
     def _made(self, groups: list[dict[str, Any]], rule: Rule, rounds: range) -> dict[str, dict[str, Any]]:
         cells = self._header["cells"]
-        # The budget is that of all groups.
-        asked = self._groups if "budget_s" in self._stopping else groups
-        wanted = {cells[i]["cell_id"]: cells[i] for group in asked for i in group["cells"]}
+        # The budget is that of all cells.
+        indices = (
+            range(len(cells)) if "budget_s" in self._stopping else [i for g in groups for i in g["cells"]]
+        )
+        wanted = {cells[i]["cell_id"]: cells[i] for i in indices}
         recorded = read_rounds(
             self._journal, wanted, rounds, self._stopping["steady"], self._header.get("limits")
         )

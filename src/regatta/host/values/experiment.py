@@ -537,7 +537,8 @@ class Experiment:
 
     def images(self) -> tuple[str, ...]:
         """Return the names of the Docker images that the cells need."""
-        isolations = [self.isolation_under(chosen) for chosen in self.modifiers or ((),)]
+        sets = (*self.modifiers, ()) if self.canary or not self.modifiers else self.modifiers
+        isolations = [self.isolation_under(chosen) for chosen in sets]
         wanted = [
             i.image_of(r.name, r.image) for i in isolations if i.kind == "docker" for r in self.runtimes
         ]

@@ -29,9 +29,11 @@ def write_days(
     unit: str = "ns",
     noise: float = 0.003,
     hashes: Sequence[str] | None = None,
+    canary_unit: str = "ns",
+    late: int = 0,
     facts: Sequence[dict[str, Any]] | None = None,
 ) -> list[Path]:
-    """Write an experiment a day. `programs`, `hosts`: how much slower each is than at first."""
+    """Write an experiment a day. `programs`, `hosts`: how much slower each is than at first. `late`: canaries of another time."""
     rng = np.random.default_rng(7)
     cells = [cell("g1", metric="elapsed" if unit == "ns" else "throughput"), native(BIRD)]
     if unit != "ns":
@@ -47,7 +49,10 @@ def write_days(
             value = 1e9 * program * own if unit == "ns" else 1e6 / (program * own)
             rows = [[0, cells[0]["metric"], float(value), unit, None, None]]
             records.append(record(cells[0], round_, rows, block=0, started=started))
-            records.append(record(cells[1], round_, [float(5e8 * bird)], block=1, started=started + 10**9))
+            later = DAY_NS // 2 if round_ < late else 10**9
+            speed = float(5e8 * bird if canary_unit != "ops/s" else 5e3 / bird)
+            rows = [[0, "elapsed", speed, canary_unit, None, None]]
+            records.append(record(cells[1], round_, rows, block=1, started=started + later))
         more = facts[day] if facts else {}
         program_hash = hashes[day] if hashes else HASH
         path = folder / f"day-{day}"
@@ -132,13 +137,16 @@ def test_quantities_that_a_host_does_not_slow_are_left_as_they_are(tmp_path: Pat
 
 def test_differences_of_the_environment_are_named_with_the_experiment(tmp_path: Path, golden: Golden) -> None:
     before = {"kernel": "6.1", "cpu": "a processor"}
+    # The shift in the second one.
     facts = [
         {"host_facts": {"alpha": before}, "runtimes": {"jdk-21": "21.0.2"}, "regatta": "0.3.0"},
         {"host_facts": {"alpha": {**before, "governor": "performance"}}, "runtimes": {"jdk-21": "21.0.3"}},
         {"host_facts": {"alpha": {**before, "kernel": "6.2", "governor": "powersave"}}, "regatta": "0.4.0"},
     ]
-    found = history_of(write_days(tmp_path, SAME[:3], SAME[:3], facts=facts))
+    found = history_of(write_days(tmp_path, [1.0, 1.2, 1.2], SAME[:3], facts=facts))
     golden("environment", "\n".join(s for s in found.sentences if s.startswith("Environment")))
+    (mark,) = (one for one in found.environment if one.host)
+    assert (mark.since, len(mark.changes)) == (2, 2)
     document = json.loads(json.dumps(history_document(found)))
     assert [one["since"] for one in document["environment"]] == [1, 2, 2]
 
@@ -147,13 +155,12 @@ def test_flags_that_differ_are_named_without_heaps_and_paths(tmp_path: Path) -> 
     folders = write_days(tmp_path, SAME[:2], SAME[:2])
     plan = folders[1] / "plan" / "alpha" / "plan.json"
     value = json.loads(plan.read_text())
-    value["cells"][0] |= {
-        "argv": ["java", "-Xmx80m", "-cp", "-Dx=/tmp/a", "-Xint"],
-        "environment": {"A": "1"},
-    }
+    argv = ["java", "-Xmx80m", "-cp", "-Dx=/tmp/a", "-Dpassword=secret", "-Xint"]
+    value["cells"][0] |= {"argv": argv, "environment": {"TOKEN": "secret"}}
+    value["environment"] = {"set": {"A": "secret"}}
     plan.write_text(json.dumps(value))
     (change,) = history_of(folders).environment
-    assert change.changes == ("flags of jdk-21 g1: with -Xint -cp A=1",)
+    assert change.changes == ("flags of jdk-21 g1: with -Dpassword=... -Xint -cp variable TOKEN",)
 
 
 def test_the_command_and_the_page_show_causes(tmp_path: Path) -> None:
@@ -164,3 +171,34 @@ def test_the_command_and_the_page_show_causes(tmp_path: Path) -> None:
     assert "at one speed of the host" in done.output
     assert "the program, not its host" in done.output
     assert "at one speed of the host" in page.read_text(encoding="utf-8")
+
+
+def test_a_canary_of_the_last_nights_gives_causes_and_replaces_nothing(tmp_path: Path) -> None:
+    folders = write_days(tmp_path, SAME, SAME)
+    for folder in folders[:5]:
+        path = folder / "plan" / "experiment.json"
+        document = json.loads(path.read_text())
+        document["experiment"] |= {"canary": "", "canary_programs": {}}
+        path.write_text(json.dumps(document))
+    program = history_of(folders).series[0]
+    assert program.at_one_speed is not None
+    assert [point.experiment for point in program.at_one_speed.points] == [5, 6, 7]
+    assert (program.replicates, program.at_one_speed.replicates) == ("experiments", "invocations")
+    assert program.told is program
+
+
+def test_a_canary_that_is_a_rate_is_turned_around_and_a_size_is_not_used(
+    tmp_path: Path, golden: Golden
+) -> None:
+    found = history_of(write_days(tmp_path / "rate", SAME, STEP, canary_unit="ops/s"))
+    assert of(found) == (["host"], [])
+    found = history_of(write_days(tmp_path / "size", SAME, STEP, canary_unit="bytes"))
+    assert [one.at_one_speed for one in found.series] == [None, None]
+    golden("size", "\n".join(found.warnings))
+
+
+def test_rounds_that_were_measured_at_another_time_are_no_pairs(tmp_path: Path) -> None:
+    found = history_of(write_days(tmp_path, SAME, STEP, late=5))
+    program = next(one for one in found.series if not one.is_canary)
+    assert program.at_one_speed is not None
+    assert {len(point.values) for point in program.at_one_speed.points} == {ROUNDS - 5}

@@ -304,3 +304,5 @@ def test_a_cell_of_no_comparison_runs_as_long_as_any_other(runner: Runner) -> No
     decisions = read_decisions(runner.folder.journal / HOST / DECISIONS)
     assert planned_rounds(header, decisions) == [4, 4, 4]
     assert planned_rounds(header, {}) == [12, 12, 12]
+    header["stopping"]["groups"] = [{"key": "k", "cells": []}]
+    assert planned_rounds(header, {}) == [12, 12, 12]

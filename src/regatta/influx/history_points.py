@@ -12,13 +12,23 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 
-from regatta.answers.history.compute import History, LevelShift, SeriesHistory
+from regatta.answers.history.compute import History, LevelShift, SeriesHistory, told_shifts
 from regatta.answers.history.environment import EnvironmentChange
 from regatta.answers.spine.parts import Place
 from regatta.host.values.experiment import Heap
 from regatta.influx.client import Client
 from regatta.influx.journal import tagged
-from regatta.influx.points import ENVIRONMENT, ESTIMATE, EVENT, SHIFT, Point, apart, estimate_point
+from regatta.influx.points import (
+    ENVIRONMENT,
+    ESTIMATE,
+    EVENT,
+    HOST_SHIFT,
+    OF_HISTORIES,
+    SHIFT,
+    Point,
+    apart,
+    estimate_point,
+)
 from regatta.influx.replacing import delete, write_instead
 from regatta.stats.estimate import Interval
 
@@ -26,17 +36,20 @@ from regatta.stats.estimate import Interval
 BEFORE = "before"
 
 
-def shift_points(history: History) -> Iterator[Point]:
+def history_points(history: History) -> Iterator[Point]:
     """Yield one estimate per shift, and per change of the environment, of the first experiment after it and at its start."""
     return apart(chain(_shifts(history), (_change(history, one) for one in history.environment)))
 
 
 def _shifts(history: History) -> Iterator[Point]:
-    """Yield the shifts as measured, then those that only show at one speed of the host."""
+    """Yield the shifts that are told, and as another kind those of the host."""
     for series in history.series:
-        seen = {shift.since for shift in series.shifts}
-        hidden = [shift for shift in series.own_shifts if shift.since not in seen]
-        yield from (_point(history, series, shift) for shift in (*series.shifts, *hidden))
+        for shift in told_shifts(series):
+            yield _point(history, series, shift, SHIFT)
+        if series.told is not series:
+            for shift in series.shifts:
+                if shift.cause == "host":
+                    yield _point(history, series, shift, HOST_SHIFT)
 
 
 def _change(history: History, change: EnvironmentChange) -> Point:
@@ -49,17 +62,17 @@ def _change(history: History, change: EnvironmentChange) -> Point:
     )  # fmt: skip
 
 
-def _point(history: History, series: SeriesHistory, shift: LevelShift) -> Point:
+def _point(history: History, series: SeriesHistory, shift: LevelShift, kind: str) -> Point:
     since = history.experiments[shift.since]
     # The size of a heap that is a factor may differ between experiments.
     place = replace(series.place, heap=series.place.heap.asked)
     return estimate_point(
-        since.experiment, place, (series.metric, "ratio", series.parameters), (SHIFT, BEFORE), shift.ratio,
-        since.started_utc_ns, p=shift.p, better=series.better, label=shift.words, false_rate=series.false_rate,
+        since.experiment, place, (series.metric, "ratio", series.parameters), (kind, BEFORE), shift.ratio,
+        since.started_utc_ns, p=shift.p, better=series.better, label=shift.words, false_rate=series.told.false_rate,
     )  # fmt: skip
 
 
-def write_shifts(history: History, client: Client) -> int:
+def write_history_points(history: History, client: Client) -> int:
     """Replace the shifts and changes of the environment of these experiments in the database; return their number.
 
     Raises:
@@ -68,5 +81,5 @@ def write_shifts(history: History, client: Client) -> int:
     names = sorted({one.experiment for one in history.experiments})
     # Earlier versions wrote events.
     delete(client, EVENT, [tagged(experiment=names, kind=SHIFT)])
-    conditions = [tagged(experiment=names, kind=(SHIFT, ENVIRONMENT))]
-    return write_instead(client, ESTIMATE, conditions, shift_points(history))
+    conditions = [tagged(experiment=names, kind=OF_HISTORIES)]
+    return write_instead(client, ESTIMATE, conditions, history_points(history))

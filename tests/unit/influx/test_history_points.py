@@ -15,8 +15,8 @@ from regatta.answers.spine.parts import Place
 from regatta.cli.history import _ingest as write
 from regatta.host.errors import VerificationError
 from regatta.host.values.experiment import Heap
+from regatta.influx.history_points import history_points
 from regatta.influx.points import ESTIMATE, TAGS
-from regatta.influx.shift_points import shift_points
 from regatta.stats.estimate import Interval
 
 RATIO = Interval(10, 1.2, 1.1, 1.3, 0.95, "welch-log-t")
@@ -81,7 +81,7 @@ def test_a_shift_is_an_estimate_of_the_first_experiment_after_it_when_that_began
         for number, name in enumerate(("one", "two", "three"), start=1)
     )
     history = History(experiments, (series("h2", 1, 2), series("h2, also"), series("ecj", 1)), 0.95, ())
-    points = list(shift_points(history))
+    points = list(history_points(history))
     assert [(point.tags[0], point.time_ns) for point in points] == [
         ("two", 2000),
         ("three", 3000),
@@ -100,26 +100,29 @@ def test_a_shift_is_an_estimate_of_the_first_experiment_after_it_when_that_began
     assert "heap_mib" not in fields
 
 
-def test_changes_of_the_environment_and_shifts_that_the_host_hid_are_points_too() -> None:
-    one = series("h2", 1)
-    hidden = LevelShift(2, RATIO, 0.01, 2, 2, "h2 at one speed", "both")
-    track = Track(points=(), shifts=(replace(one.shifts[0], words="again"), hidden), replicates="experiments")
+def test_shifts_of_the_host_and_changes_of_the_environment_are_other_kinds() -> None:
+    one = series("h2", 1, 2)
+    as_measured = (replace(one.shifts[0], cause="host"), replace(one.shifts[1], cause="program"))
+    own = LevelShift(2, RATIO, 0.01, 2, 2, "h2 at one speed", "program")
+    track = Track(points=(), shifts=(own,), replicates="experiments", false_rate=0.5)
+    changes = (
+        EnvironmentChange(1, "alpha", ("kernel: 6.2, before 6.1",)),
+        EnvironmentChange(2, "", ("a", "b")),
+    )
     history = replace(
         history_of(1000, 2000, 3000),
-        series=(replace(one, at_one_speed=track),),
-        environment=(
-            EnvironmentChange(1, "alpha", ("kernel: 6.2, before 6.1",)),
-            EnvironmentChange(2, "", ("a", "b")),
-        ),
+        series=(replace(one, shifts=as_measured, at_one_speed=track),),
+        environment=changes,
     )
-    points = list(shift_points(history))
+    points = list(history_points(history))
     kind, host = (TAGS[ESTIMATE].index(name) for name in ("kind", "host"))
     assert [
         (point.tags[kind], point.tags[host], point.time_ns, point.fields["label"]) for point in points
     ] == [
-        ("shift", "a host", 2000, "h2 is slower since 1"),
         ("shift", "a host", 3000, "h2 at one speed"),
+        ("host-shift", "a host", 2000, "h2 is slower since 1"),
         ("environment", "alpha", 2000, "alpha: kernel: 6.2, before 6.1"),
         ("environment", "", 3000, "environment: a; b"),
     ]
+    assert points[0].fields["false_rate"] == 0.5
     assert "point" not in points[-1].fields
