@@ -222,26 +222,25 @@ _CanaryKey = tuple[str, str]
 def _canaries(used: Sequence[_Read]) -> tuple[dict[_CanaryKey, Canary], list[str]]:
     """Return the canaries, and why those of some experiments are not used."""
     found: dict[_CanaryKey, Canary] = {}
-    unused: dict[str, None] = {}
+    unused: list[str] = []
     for number, one in enumerate(used):
+        name = one.facts.canary
         own: dict[_CanaryKey, list[Series]] = {}
         for key, series in one.series.items():
-            if key[1] == one.facts.canary:
+            if key[1] == name:
                 own.setdefault((key[0], key[-1]), []).append(series)
         for (host, steady), several in own.items():
             unit = several[0].unit
             if len(several) > 1:
-                unused[
-                    f"the canary {one.facts.canary} of {host} is not used: it has {len(several)} series, not one"
-                ] = None
-            elif not scales_with_the_host(unit):
-                unused[f"the canary {one.facts.canary} of {host} is not used: {unit} is no time or rate"] = (
-                    None
+                unused.append(
+                    f"the canary {name} of {host} is not used: it has {len(several)} series, not one"
                 )
+            elif not scales_with_the_host(unit):
+                unused.append(f"the canary {name} of {host} is not used: {unit} is no time or rate")
             else:
                 program = one.facts.canary_programs.get(host, "")
-                found.setdefault((host, steady), Canary()).add(number, one.facts.canary, program, several[0])
-    return found, list(unused)
+                found.setdefault((host, steady), Canary()).add(number, name, program, several[0])
+    return found, list(dict.fromkeys(unused))
 
 
 def _of_one_program(
