@@ -151,7 +151,7 @@ def test_differences_of_the_environment_are_named_with_the_experiment(tmp_path: 
     assert [one["since"] for one in document["environment"]] == [1, 2, 2]
 
 
-def test_flags_that_differ_are_named_without_heaps_and_paths(tmp_path: Path) -> None:
+def test_flags_that_differ_are_named_without_heaps_and_paths(tmp_path: Path, golden: Golden) -> None:
     folders = write_days(tmp_path, SAME[:2], SAME[:2])
     plan = folders[1] / "plan" / "alpha" / "plan.json"
     value = json.loads(plan.read_text())
@@ -160,7 +160,7 @@ def test_flags_that_differ_are_named_without_heaps_and_paths(tmp_path: Path) -> 
     value["environment"] = {"set": {"A": "secret"}}
     plan.write_text(json.dumps(value))
     (change,) = history_of(folders).environment
-    assert change.changes == ("flags of jdk-21 g1: with -Dpassword=... -Xint -cp variable TOKEN",)
+    golden("flags", "\n".join(change.changes))
 
 
 def test_the_command_and_the_page_show_causes(tmp_path: Path) -> None:
@@ -168,9 +168,9 @@ def test_the_command_and_the_page_show_causes(tmp_path: Path) -> None:
     folders = write_days(tmp_path, STEP, SAME)
     done = CliRunner().invoke(command, [*map(str, folders), "--output", str(page)])
     assert done.exit_code == 0, done.output
-    assert "at one speed of the host" in done.output
-    assert "the program, not its host" in done.output
-    assert "at one speed of the host" in page.read_text(encoding="utf-8")
+    assert "at one speed" in done.output
+    assert "not its host" in done.output
+    assert "at one speed" in page.read_text(encoding="utf-8")
 
 
 def test_a_canary_of_the_last_nights_gives_causes_and_replaces_nothing(tmp_path: Path) -> None:
