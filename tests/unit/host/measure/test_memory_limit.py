@@ -151,7 +151,8 @@ print(from_disk() - before)
     )
     assert [record["status"] for record in (free, limited, again)] == ["ok"] * 3
     assert int(printed(free, "stdout")) >= 64 * MIB
-    assert (int(printed(limited, "stdout")), int(printed(again, "stdout"))) == (0, 0)
+    # The kernel may take some pages of the cache for others meanwhile. Who pays with the limit reads at least 32 MiB.
+    assert max(int(printed(limited, "stdout")), int(printed(again, "stdout"))) < 16 * MIB
     runner.assert_nothing_left()
 
 
