@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from frame import ERRORS, error_of, options_of
 
-from regatta.answers.history.canary import Cause, cause_of
-from regatta.stats.shifts import LEAST_TO_SEE_VARIATION, find_shifts
+from regatta.answers.history.canary import Cause, cause_of, same_place
+from regatta.stats.shifts import EXPERIMENTS, INVOCATIONS, LEAST_TO_SEE_VARIATION, find_shifts
 
 _ROUNDS, _CHANGE = 10, math.log(1.05)
 _OF_ROUND, _OWN, _OF_HOST, _OF_PROGRAM = 0.01, 0.01, 0.005, 0.003
@@ -78,11 +78,11 @@ def measure(case: Case, replications: int, seed: int) -> dict[Cause, float]:
     random = np.random.default_rng([seed, CASES.index(case)])
     counts: Counter[Cause] = Counter()
     place = case.experiments // 2
-    apart = 1 if case.experiments >= LEAST_TO_SEE_VARIATION else 0
+    unit = EXPERIMENTS if case.experiments >= LEAST_TO_SEE_VARIATION else INVOCATIONS
     for _ in range(replications):
         found = blamed(*history(random, case))
         anywhere = not (case.host or case.program)
-        counts.update({cause for at, cause in found.items() if anywhere or abs(at - place) <= apart})
+        counts.update({cause for at, cause in found.items() if anywhere or same_place(at, [place], unit)})
     return {cause: 100.0 * counts[cause] / replications for cause in CAUSES}
 
 

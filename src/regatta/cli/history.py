@@ -17,7 +17,7 @@ from regatta.host.printable import printable
 from regatta.store.folder import find_folder
 
 if TYPE_CHECKING:
-    from regatta.answers.history.compute import History, PastPoint, SeriesHistory, Track
+    from regatta.answers.history.result import History, PastPoint, SeriesHistory, Track
 
 
 @click.command()

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 
-from regatta.answers.history.compute import History, LevelShift, SeriesHistory, told_shifts
 from regatta.answers.history.environment import EnvironmentChange
+from regatta.answers.history.result import History, LevelShift, SeriesHistory, told_shifts
 from regatta.answers.spine.parts import Place
 from regatta.host.values.experiment import Heap
 from regatta.influx.client import Client

@@ -119,10 +119,15 @@ class _Choice:
         return environment
 
 
+def is_canary(experiment: Experiment, benchmark: Benchmark) -> bool:
+    """Return whether a benchmark is the frozen program, which is compared with no other."""
+    return benchmark.label == experiment.canary
+
+
 def _choices(experiment: Experiment) -> Iterator[_Choice]:
     """Yield the points of the crossing; the size of a heap that is a factor is not known yet."""
     for benchmark in experiment.benchmarks:
-        if benchmark.label == experiment.canary:
+        if is_canary(experiment, benchmark):
             native = next(runtime for runtime in experiment.runtimes if runtime.kind == "native")
             yield _Choice(benchmark, native, None, (), Heap())
             continue
@@ -247,8 +252,7 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
     has_own: set[str] = set()
     problems: dict[str, Problem] = {}
     for choice in (point.sized(minheaps) for point in _choices(experiment)):
-        is_canary = choice.benchmark.label == experiment.canary
-        excludes = () if is_canary else experiment.excludes
+        excludes = () if is_canary(experiment, choice.benchmark) else experiment.excludes
         if any(_matches(exclude, choice, host.name) for exclude in excludes):
             crossing.excluded += 1
             continue
@@ -288,7 +292,7 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
             problems.setdefault(cell.cell_id, _identical(experiment, first, cell))
     if problems:
         raise SpecError(list(problems.values()))
-    if all(cell.benchmark.label == experiment.canary for cell in crossing.cells):
+    if all(is_canary(experiment, cell.benchmark) for cell in crossing.cells):
         # It runs beside others, of which this host has none.
         crossing.cells.clear()
     return crossing

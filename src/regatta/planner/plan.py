@@ -16,7 +16,7 @@ from regatta.host.values.digest import digest_of
 from regatta.host.values.experiment import Experiment
 from regatta.host.values.levels import Levels, levels_of_cell, place_key
 from regatta.host.values.resolved import ResolvedHost
-from regatta.planner.cells import Crossing
+from regatta.planner.cells import Crossing, is_canary
 from regatta.planner.orders import host_generator, order_rows
 from regatta.planner.stopping import stopping_header
 
@@ -92,7 +92,7 @@ class HostPlan:
     @property
     def canary(self) -> str:
         """Return a hash of what the canary runs on this host; "" without one."""
-        cell = next((cell for cell in self.cells if is_canary(self.experiment, cell)), None)
+        cell = next((cell for cell in self.cells if is_canary(self.experiment, cell.benchmark)), None)
         if cell is None:
             return ""
         own = cell.benchmark
@@ -128,21 +128,16 @@ def plan_host(experiment: Experiment, host: ResolvedHost, crossing: Crossing) ->
     """Group the cells of a host into blocks: alternatives differ only in the factors that the spec compares."""
     groups: dict[object, list[Cell]] = {}
     for cell in crossing.cells:
-        alone = is_canary(experiment, cell)
+        alone = is_canary(experiment, cell.benchmark)
         key = "canary" if alone else place_key(levels_of_cell(cell), experiment.compare)
         groups.setdefault(key, []).append(cell)
     if experiment.aa:
         groups = {
-            key: group if is_canary(experiment, group[0]) else with_twin(group, experiment.baseline)
+            key: group if is_canary(experiment, group[0].benchmark) else with_twin(group, experiment.baseline)
             for key, group in groups.items()
         }
     cells = [cell for group in groups.values() for cell in group]
     return HostPlan(experiment, host, cells, [len(group) for group in groups.values()])
-
-
-def is_canary(experiment: Experiment, cell: Cell) -> bool:
-    """Return whether a cell is the frozen program, which is compared with no other."""
-    return bool(experiment.canary) and cell.benchmark.label == experiment.canary
 
 
 def with_twin(group: Sequence[Cell], baseline: Levels) -> list[Cell]:

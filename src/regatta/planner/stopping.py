@@ -14,6 +14,7 @@ from regatta.host.values.cell import Cell
 from regatta.host.values.digest import digest_of
 from regatta.host.values.experiment import Experiment, Stopping
 from regatta.host.values.levels import Levels, baseline_pairs, levels_of_cell
+from regatta.planner.cells import is_canary
 
 #: An alternative and its counterpart, by index into the cells of the plan; None: it is alone in its group.
 IndexPair = tuple[int, int | None]
@@ -74,7 +75,7 @@ def block_groups(
     placed_pairs, first = [], 0
     alone = stopping.rule == PER_CELL
     for size in [1] * len(cells) if alone else group_sizes:
-        if experiment.canary and cells[first].benchmark.label == experiment.canary:
+        if is_canary(experiment, cells[first].benchmark):
             # It runs as long as the others.
             first += size
             continue

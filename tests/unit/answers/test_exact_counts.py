@@ -21,7 +21,8 @@ from helpers.synthetic_journal import (
     write_journal,
     write_plan,
 )
-from regatta.answers.history.compute import History, history_of
+from regatta.answers.history.compute import history_of
+from regatta.answers.history.result import History
 from regatta.answers.report.answer import answer_experiment
 from regatta.answers.report.documents import document_of, rows_of
 from regatta.answers.report.page import render

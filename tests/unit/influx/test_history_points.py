@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from helpers.influx_server import InfluxServer
-from regatta.answers.history.compute import History, LevelShift, PastExperiment, SeriesHistory, Track
 from regatta.answers.history.environment import EnvironmentChange
+from regatta.answers.history.result import History, LevelShift, PastExperiment, SeriesHistory, Track
 from regatta.answers.spine.parts import Place
 from regatta.cli.history import _ingest as write
 from regatta.host.errors import VerificationError

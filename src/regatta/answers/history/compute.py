@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -17,129 +17,35 @@ from regatta.answers.history.canary import (
     Paired,
     at_one_speed,
     cause_of,
-    same_place,
     scales_with_the_host,
 )
 from regatta.answers.history.environment import (
     Environment,
-    EnvironmentChange,
     changes_of,
     environment_of,
 )
+from regatta.answers.history.result import (
+    History,
+    LevelShift,
+    PastExperiment,
+    PastPoint,
+    SeriesHistory,
+    Track,
+)
+from regatta.answers.history.words import CAUSES, CAUSES_AT_ONE_SPEED, environment_sentences, sentences
 from regatta.answers.kit.plain import plain
 from regatta.answers.spine.facts import Facts, read_facts
 from regatta.answers.spine.names import Names
-from regatta.answers.spine.parts import HEAP, INLINED, Place
 from regatta.answers.spine.samples import PlannedCell, Samples, Series, load_samples
 from regatta.answers.spine.verdicts import judge
-from regatta.answers.spine.words import bound_words, counted, difference, is_speed, listed, too_small
+from regatta.answers.spine.words import counted, difference, is_speed, listed, too_small
 from regatta.figures.text import show_percent
 from regatta.host.units import is_counted, is_positive
-from regatta.host.values.experiment import Better, Heap, Scalar, SteadyState
-from regatta.stats.estimate import Floats, Interval
+from regatta.host.values.experiment import Heap, SteadyState
+from regatta.stats.estimate import Floats
 from regatta.stats.intervals import mean_interval
-from regatta.stats.ratios import welch_log_ratio
-from regatta.stats.shifts import INVOCATIONS, LEAST_TO_SEE_VARIATION, Shift, Shifts, find_shifts
+from regatta.stats.shifts import LEAST_TO_SEE_VARIATION, Shift, Shifts, find_shifts
 from regatta.store.database import Progress, open_database
-
-
-@dataclass(frozen=True)
-class PastExperiment:
-    """One experiment. `name`: its labels, or its folder name; unique in a history."""
-
-    name: str
-    folder: str
-    experiment: str
-    labels: Mapping[str, str]
-    #: start of its first invocation
-    started_utc_ns: int
-    #: how the iterations of an invocation are reduced to its value
-    steady: str
-
-
-@dataclass(frozen=True)
-class PastPoint:
-    """One series in one experiment. `experiment`: index into the history's experiments. `values`: one per invocation."""
-
-    experiment: int
-    heap_mib: int | None
-    mean: Interval
-    values: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class LevelShift:
-    """A shift of one series. `since`: index of the first experiment after it.
-
-    `ratio`: after to before, over the experiments between the neighbouring shifts. `cause`: program, host or both.
-    """
-
-    since: int
-    ratio: Interval
-    #: share of unchanged series with such a shift at any place; with invocations as replicates, of Welch's test
-    p: float
-    before: int
-    after: int
-    words: str
-    cause: Cause = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Track:
-    """Values over experiments, and their shifts."""
-
-    points: tuple[PastPoint, ...]
-    shifts: tuple[LevelShift, ...]
-    #: unit of replication: "experiments", or "invocations" with fewer than five experiments
-    replicates: str
-    #: autocorrelation of successive experiments around the levels, 0 to 0.9
-    autocorrelation: float = math.nan
-    #: share of unchanged series of this length and autocorrelation that show a shift (simulated)
-    false_rate: float = math.nan
-    #: why `autocorrelation` and `false_rate` are undefined, else ""
-    rate_reason: str = ""
-    #: why the result is undefined, else ""
-    reason: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SeriesHistory(Track):
-    """A series (host, benchmark, configuration name, heap, metric, parameters) over the experiments that have it."""
-
-    #: `h2 at 2 x minheap (g1)`, for sentences
-    title: str
-    place: Place = field(metadata={INLINED: ("host", "benchmark", "configuration", *HEAP)})
-    metric: str
-    unit: str
-    better: Better
-    parameters: Mapping[str, Scalar]
-    #: whether it is the canary, whose shifts are those of the host
-    is_canary: bool = False
-    #: the series as if the host had not changed, by its canary, where both ran; None: no canary, or not a time or a rate
-    at_one_speed: Track | None = None
-
-    @property
-    def told(self) -> Track:
-        """Return the values whose shifts are told: at one speed of the host, if as many experiments have them.
-
-        A canary of the last few nights does not show how much nights vary; then it only gives causes to shifts as measured.
-        """
-        own = self.at_one_speed
-        return self if own is None or own.replicates != self.replicates else own
-
-
-@dataclass(frozen=True)
-class History:
-    """The changes over several experiments."""
-
-    experiments: tuple[PastExperiment, ...]
-    series: tuple[SeriesHistory, ...]
-    level: float
-    sentences: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
-    #: what differs between the environments of successive experiments
-    environment: tuple[EnvironmentChange, ...] = ()
-
 
 #: key of comparable series: host, benchmark, configuration, heap, metric, unit, parameters and steady-state method
 _Key = tuple[str, str, str, Heap, str, str, str, str]
@@ -209,7 +115,7 @@ def history_of(
         experiments,
         series,
         confidence,
-        (*_sentences(series, len(experiments)), *_environment_sentences(environment, series, names)),
+        (*sentences(series, len(experiments)), *environment_sentences(environment, series, names)),
         (*_warnings(read, used, many, names), *unused, *_canary_warnings(canaries, names)),
         environment,
     )
@@ -365,13 +271,11 @@ class _Method:
         found = find_shifts([pair.canary for pair in pairs], self.level)
         of_host = {pairs[shift.at].experiment: math.log(shift.ratio.interval.point) for shift in found.shifts}
         of_program = {shift.since: math.log(shift.ratio.point) for shift in track.shifts}
-        own = tuple(
-            _caused(shift, of_program, of_host, track, _CAUSES_AT_ONE_SPEED) for shift in track.shifts
-        )
+        own = tuple(_caused(shift, of_program, of_host, track, CAUSES_AT_ONE_SPEED) for shift in track.shifts)
         before = {after: earlier for (earlier, _), (after, _) in pairwise(points)}
         has = {pair.experiment for pair in pairs}
         shifts = tuple(
-            _caused(shift, of_program, of_host, one, _CAUSES)
+            _caused(shift, of_program, of_host, one, CAUSES)
             if {before[shift.since], shift.since} <= has
             else shift
             for shift in one.shifts
@@ -431,96 +335,6 @@ def _caused(
     return replace(shift, cause=cause, words=f"{shift.words}: {words[cause]}")
 
 
-_CAUSES: Mapping[Cause, str] = {
-    "program": "the program, not its host",
-    "host": "the host, because its canary shifts with it",
-    "both": "the program, and its host, which may affect it more or less than the canary",
-    "": "the program or its host, because neither shifts alone",
-}
-_CAUSES_AT_ONE_SPEED: Mapping[Cause, str] = {
-    **_CAUSES,
-    "host": "a small part of a change of its host, which may affect it more or less than the canary",
-}
-
-
-def _sentences(series: Sequence[SeriesHistory], experiments: int) -> list[str]:
-    if not series:
-        return []
-    programs = [one for one in series if not one.is_canary]
-    found = [words for one in series if one.is_canary for words in _of_host(one, programs)]
-    shifted = [shift for one in programs for shift in told_shifts(one)]
-    shifted.sort(key=lambda shift: -abs(math.log(shift.ratio.point)))
-    found += [shift.words for shift in shifted]
-    still = [one for one in programs if not told_shifts(one)]
-    if still:
-        first = f"{len(still)} of {len(programs)} series: no significant shift over {counted(experiments, 'experiment')}"
-        if any(shift.cause == "host" for one in still for shift in one.shifts):
-            first += " besides those of the host"
-        latest = [_first_to_last(one) for one in still if len(one.told.points) == 2]
-        found.append(f"{first} ({bound_words(latest)})" if len(latest) == len(still) else first)
-    known = [one.told for one in series if not math.isnan(one.told.false_rate)]
-    if known:
-        found.append(_false_shifts(known))
-    few = sum(one.told.replicates == INVOCATIONS and not one.told.reason for one in series)
-    if few:
-        which = f"{few} of {len(series)} series have fewer than {LEAST_TO_SEE_VARIATION} experiments"
-        found.append(
-            f"{counted(experiments, 'experiment') if experiments < LEAST_TO_SEE_VARIATION else which}: a shift is not "
-            "distinguishable from day-to-day variation. Repeat the experiment unchanged, or collect more experiments"
-        )
-    return found
-
-
-def told_shifts(one: SeriesHistory) -> list[LevelShift]:
-    """Return the shifts that are not those of the host: of the track that is told, and those as measured without a cause."""
-    more = () if one.told is one else (shift for shift in one.shifts if not shift.cause)
-    return [*one.told.shifts, *more]
-
-
-def _of_host(canary: SeriesHistory, programs: Sequence[SeriesHistory]) -> Iterator[str]:
-    """Yield a sentence for each shift of a host."""
-    judged = [one for one in programs if one.place.host == canary.place.host and one.at_one_speed is not None]
-    for shift in canary.shifts:
-        alike = sum(
-            any(
-                own.cause == "host" and same_place(own.since, [shift.since], one.replicates)
-                for own in one.shifts
-            )
-            and not same_place(shift.since, [own.since for own in told_shifts(one)], one.replicates)
-            for one in judged
-        )
-        words = f"{shift.words[0].upper()}{shift.words[1:]}"
-        yield (
-            f"{words}; {alike} of {len(judged)} series of programs shifted only with it" if judged else words
-        )
-
-
-def _environment_sentences(
-    changes: Sequence[EnvironmentChange], series: Sequence[SeriesHistory], names: Sequence[str]
-) -> list[str]:
-    """Return the changes where something shifted, and the number of the others."""
-    shifts = [
-        (one.place.host, shift.since, one.replicates)
-        for one in series
-        for shift in (*one.shifts, *told_shifts(one))
-    ]
-    here = [
-        change
-        for change in changes
-        if any(
-            change.host in ("", host) and same_place(change.since, [at], unit) for host, at, unit in shifts
-        )
-    ]
-    found = [
-        f"Environment{f' of {one.host}' if one.host else ''} since {names[one.since]}: {'; '.join(one.changes)}"
-        for one in here
-    ]
-    rest = len(changes) - len(here)
-    if rest:
-        found.append(f"Environment: {counted(rest, 'change')} where nothing shifted")
-    return found
-
-
 def _canary_warnings(canaries: Mapping[_CanaryKey, Canary], names: Sequence[str]) -> list[str]:
     return [
         f"the canary of {host} is another program in {listed([names[one] for one in others])} (changed, or built anew): there, "
@@ -530,19 +344,6 @@ def _canary_warnings(canaries: Mapping[_CanaryKey, Canary], names: Sequence[str]
     ]
 
 
-def _false_shifts(known: Sequence[Track]) -> str:
-    """Return the rate of false shifts of these series, and their expected number."""
-    rate = math.fsum(one.false_rate for one in known) / len(known)
-    autocorrelation = math.fsum(one.autocorrelation for one in known) / len(known)
-    expected = rate * len(known)
-    number = f"{expected:.0f}" if expected >= 10 else f"{expected:.1g}"
-    return (
-        f"False shifts: about {rate * 100.0:.1f} % of unchanged series show one, {number} of {len(known)} series "
-        f"(simulated with the autocorrelation between these experiments, {autocorrelation:.1f}"
-        f"{' on average' if len(known) > 1 else ''})"
-    )
-
-
 def _why_no_rate(found: Shifts) -> str:
     if not math.isnan(found.false_rate):
         return ""
@@ -550,11 +351,6 @@ def _why_no_rate(found: Shifts) -> str:
         found.reason
         or f"fewer than {LEAST_TO_SEE_VARIATION} experiments do not show how much experiments vary"
     )
-
-
-def _first_to_last(one: SeriesHistory) -> Interval:
-    first, last = one.told.points[0].values, one.told.points[-1].values
-    return welch_log_ratio(last, first, counted=is_counted(one.unit)).interval
 
 
 def _warnings(

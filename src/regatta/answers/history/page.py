@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from regatta.answers.history.compute import History, LevelShift, PastPoint, SeriesHistory, Track
+from regatta.answers.history.result import History, LevelShift, PastPoint, SeriesHistory, Track
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, value_axis
 from regatta.figures.curves import error_bars, segment
 from regatta.figures.section import Column, Section, Table, table_of

@@ -14,7 +14,8 @@ from click.testing import CliRunner
 from helpers.golden import Golden
 from helpers.past_experiments import DAY_NS, ROUNDS
 from helpers.synthetic_journal import START_NS, cell, native, record, write_experiment
-from regatta.answers.history.compute import History, history_document, history_of
+from regatta.answers.history.compute import history_document, history_of
+from regatta.answers.history.result import History
 from regatta.cli.history import history as command
 
 BIRD = "canary/mixed:default"
