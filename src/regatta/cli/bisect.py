@@ -227,7 +227,7 @@ class _Steps:
         """
         decide = {"relevance_percent": round(100.0 * math.expm1(searched), 9), "maximum": self.rounds}
         sides = self.states.sides(middle, others)
-        value = derived_spec(self.spec, self.experiment, sides, decide, self.level, False)
+        value = derived_spec(self.spec, self.experiment, sides, {"decide": decide}, self.level, False)
         # Values of an earlier spec, or of earlier sources, are not judged with new ones.
         identity = digest_of([value, self.state])
         value["name"] = f"{value['name']}-{identity[:DIGITS]}"

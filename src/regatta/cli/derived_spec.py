@@ -1,4 +1,4 @@
-"""Specs that commands make from the spec of the user: other sides, and the rule `decide`."""
+"""Specs that commands make from the spec of the user: other sides, and another rule."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ def derived_spec(
     spec: Path,
     experiment: Experiment,
     sides: Mapping[str, Any],
-    decide: Mapping[str, Any],
+    rule: Mapping[str, Any],
     level: float,
     aa: bool,
 ) -> dict[str, Any]:
-    """Return a spec that includes the spec of the user, and measures its sides by the rule `decide`.
+    """Return a spec that includes the spec of the user, and measures its sides by a rule.
 
     Args:
         spec: of the user.
         experiment: its model.
         sides: name, runtimes or sets of modifiers, and baseline.
-        decide: of `invocations`.
+        rule: of `invocations`.
         level: of all hosts together.
         aa: whether the baseline has a copy.
     """
@@ -68,8 +68,8 @@ def derived_spec(
         **sides,
         "level": round(level ** (1.0 / hosts), 9),
         "invocations": {
-            **dict.fromkeys(("fixed", "adaptive", "seconds", "maximum", "each_counter")),
-            "decide": decide,
+            **dict.fromkeys(("fixed", "adaptive", "decide", "seconds", "maximum", "each_counter")),
+            **rule,
         },
         "aa": aa,
         # Both sides are in the same blocks, so that changes of the host cancel without one.

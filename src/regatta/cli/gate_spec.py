@@ -66,7 +66,7 @@ def gate_spec(spec: Path, experiment: Experiment, home: Path, wanted: Wanted) ->
     }
     if wanted.budget:
         decide["budget"] = wanted.budget
-    return derived_spec(spec, experiment, sides, decide, experiment.level, wanted.aa)
+    return derived_spec(spec, experiment, sides, {"decide": decide}, experiment.level, wanted.aa)
 
 
 def _sides(spec: Path, experiment: Experiment, home: Path, wanted: Wanted) -> dict[str, Any]:

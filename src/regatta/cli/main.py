@@ -24,6 +24,7 @@ GROUPS = {
         "run": "Run an experiment from its spec to its report",
         "gate": "Judge a change: better, worse, equivalent or undecided",
         "bisect": "Find the changes that made a benchmark slower or faster",
+        "explain-difference": "Find the work that makes one side slower, with a profiler",
         "status": "Show the progress of experiments",
         "watch": "Show a running experiment: progress and estimates so far",
         "plan": "Show or write the plan: cells, order, duration",

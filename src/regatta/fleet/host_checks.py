@@ -10,7 +10,7 @@ from typing import Literal
 from regatta.fleet.fake_benchmarks import CANNOT_BE_USED, Answer
 from regatta.fleet.kernel_figures import KernelFrequency
 from regatta.host.counters.counting import Offer
-from regatta.host.values.counters import ENERGY, PROFILE, RUN_DELAY, by_reason
+from regatta.host.values.counters import ENERGY, RUN_DELAY, by_reason
 
 Verdict = Literal["ok", "doubtful", "unfit", "not available here"]
 
@@ -71,7 +71,7 @@ def check_counters(offer: Offer) -> list[Check]:
     """Check which counters an experiment can ask for here. `offer`: of all of them."""
     lacking = [f"{', '.join(names)}: {why}" for why, names in by_reason(offer.missing).items()]
     counted = dict.fromkeys(slot.name for group in (offer.always, *offer.groups) for slot in group)
-    names = [*counted, *([ENERGY] if offer.energy else []), *([PROFILE] if offer.profile else [])]
+    names = [*counted, *([ENERGY] if offer.energy else []), *offer.profiles]
     names += [RUN_DELAY] if offer.run_delay else []
     many = len(offer.groups)
     groups = f" in {many} groups: at least {2 * many} rounds (docs/counters.md)" if many > 1 else ""

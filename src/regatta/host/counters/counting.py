@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any
 from regatta.host.counters import delay, energy, perf_events, profile
 from regatta.host.counters.borders import Borders
 from regatta.host.counters.perf_events import Cores, Count
+from regatta.host.counters.program_profile import ProgramProfile
 from regatta.host.values.counters import (
     ALL,
     COUNTERS,
@@ -29,6 +30,8 @@ from regatta.host.values.counters import (
     OTHERS,
     PER,
     PROFILE,
+    PROFILE_FILE,
+    PROGRAM_PROFILE,
     PROGRAMS,
     RATIOS,
     RUN_DELAY,
@@ -53,6 +56,11 @@ _BASE = "instructions"
 _MOST_BETWEEN_READS = 0.01
 #: of the samples in the kernel: functions below are reported together
 _LEAST_SHARE = 0.005
+#: name -> what samples beside the program
+_SAMPLINGS: dict[str, Callable[[str], profile.Sampling]] = {
+    PROFILE: profile.KernelProfile,
+    PROGRAM_PROFILE: ProgramProfile,
+}
 #: metrics that do not grow with the number of operations
 _INTENSIVE = {*RATIOS, RUN_QUEUE.replace("-", "_")}
 
@@ -79,7 +87,8 @@ class Offer:
     #: counted in different invocations; each fits the processor
     groups: list[Group] = field(default_factory=list)
     energy: bool = False
-    profile: bool = False
+    #: `PROFILE` and `PROGRAM_PROFILE`
+    profiles: tuple[str, ...] = ()
     run_delay: bool = False
     #: name, or name and space -> why it is not counted
     missing: dict[str, str] = field(default_factory=dict)
@@ -116,11 +125,12 @@ def offer(counted: Counted, family: str | None = None, cpus: Collection[int] | N
         found.run_delay = not why
         if why:
             found.missing[RUN_DELAY] = why
-    if PROFILE in counted.names:
-        why = profile.why_not()
-        found.profile = not why
-        if why:
-            found.missing[PROFILE] = why
+    wanted = tuple(name for name in _SAMPLINGS if name in counted.names)
+    why = profile.why_not() if wanted else ""
+    if why:
+        found.missing.update(dict.fromkeys(wanted, why))
+    else:
+        found.profiles = wanted
     return found
 
 
@@ -323,7 +333,9 @@ class Counting:
         self._program = 0
         self._begun: _Border | None = None
         self._borders: Borders[_Border] | None = None
-        self._profile: profile.KernelProfile | None = None
+        self._profiles: dict[str, profile.Sampling] = {}
+        #: name of a file -> its text, to be kept next to the record
+        self.files: dict[str, str] = {}
 
     def prepare(self, results_file: str) -> None:
         """Start what samples beside the program, before any counter is opened: it must not be counted.
@@ -331,26 +343,27 @@ class Counting:
         Args:
             results_file: marks its process.
         """
-        if self._offer.profile:
+        for name in self._offer.profiles:
             try:
-                self._profile = profile.KernelProfile(results_file)
+                self._profiles[name] = _SAMPLINGS[name](results_file)
             except OSError as error:
-                self._no_profile(error)
+                self._no_profile(name, error)
 
     @property
     def helpers(self) -> list[int]:
         """Return the processes that work beside the program."""
-        return [] if self._profile is None else [self._profile.pid]
+        return [running.pid for running in self._profiles.values()]
 
     def close(self) -> None:
         """End what works beside the program."""
-        running, self._profile = self._profile, None
+        while self._profiles:
+            self._profiles.popitem()[1].close()
+
+    def _no_profile(self, name: str, error: OSError) -> None:
+        self._missing[name] = error.strerror or str(error)
+        running = self._profiles.pop(name, None)
         if running is not None:
             running.close()
-
-    def _no_profile(self, error: OSError) -> None:
-        self._missing[PROFILE] = error.strerror or str(error)
-        self.close()
 
     def follow(self, path: Path) -> Borders[_Border] | None:
         """Let the program ask for its iterations through FIFOs; None if nothing is counted.
@@ -359,7 +372,8 @@ class Counting:
             OSError: they cannot be made.
         """
         offer = self._offer
-        if offer.always or self._group is not None or offer.energy or offer.run_delay:
+        samples_program = PROGRAM_PROFILE in offer.profiles
+        if offer.always or self._group is not None or offer.energy or offer.run_delay or samples_program:
             self._borders = Borders(path, self._at_border)
         return self._borders
 
@@ -378,11 +392,12 @@ class Counting:
             self._start([slot], pid)
         if self._group is not None:
             self._start(self._offer.groups[self._group], pid)
-        if self._profile is not None:
+        self._program = pid
+        for name, running in list(self._profiles.items()):
             try:
-                self._profile.begin()
+                running.begin()
             except OSError as error:
-                self._no_profile(error)
+                self._no_profile(name, error)
         self._begun = self._read()
 
     def started(self, pid: int) -> None:
@@ -446,14 +461,24 @@ class Counting:
         return rows, {INFO: told}
 
     def _profiled(self) -> list[Iteration]:
-        if self._profile is None:
-            return []
-        try:
-            found = self._profile.end()
-        except OSError as error:
-            self._no_profile(error)
-            return []
+        """Return what was sampled; keep the text of what is too much for a record."""
+        rows = []
+        for name, running in list(self._profiles.items()):
+            try:
+                if isinstance(running, profile.KernelProfile):
+                    rows += self._kernel_rows(running.end())
+                elif isinstance(running, ProgramProfile):
+                    borders = self._borders.windows if self._borders is not None else {}
+                    windows = {number: (first.at_ns, last.at_ns) for number, (first, last) in borders.items()}
+                    self.files[PROFILE_FILE], sampled_s = running.end(self._program, windows)
+                    rows.append([0, metric_of(PROGRAM_PROFILE), sampled_s, "s", None, None])
+            except OSError as error:
+                self._no_profile(name, error)
         self.close()
+        return rows
+
+    @staticmethod
+    def _kernel_rows(found: profile.Profile) -> list[Iteration]:
         total_s = sum(found.symbols.values())
         shown = {
             symbol: used_s for symbol, used_s in found.symbols.items() if used_s >= _LEAST_SHARE * total_s

@@ -1,7 +1,8 @@
-"""Sample what the kernel executes while a program runs, with `perf record` on all CPUs.
+"""Sample what processors execute while a program runs, with `perf record` on all CPUs.
 
-perf samples by a timer (`cpu-clock`), which virtual machines have, too. All processes of the machine count, without idle time, the
-runner and perf itself. A sample in the kernel has the chain of calls, so that locks and copies belong to the call that needs them.
+perf samples by a timer (`cpu-clock`), which virtual machines have, too. Of the kernel, all processes of the machine count, without
+idle time, the runner and perf itself. A sample in the kernel has the chain of calls, so that locks and copies belong to the call
+that needs them. For samples of one program see `program_profile`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import signal
 import subprocess
 import tempfile
 from collections import Counter as Tally
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +28,7 @@ _PATIENCE_S = 60.0
 #: a sample begins with its process; the chain of calls in the kernel follows, innermost first, or nothing
 _PROCESS = re.compile(rb"\s*(\d+)\s*")
 _FRAME = re.compile(rb"\s+[0-9a-f]+ (.+?) \(.*\)\s*")
-_LOST = re.compile(rb"PERF_RECORD_LOST")
+_LOST = b"PERF_RECORD_LOST"
 _OF_IDLE = 0
 #: what compilers add to the name of a part of a function
 _PART = re.compile(r"\.(isra|part|constprop|cold)\b.*")
@@ -58,14 +59,15 @@ class Profile:
     programs: float
 
 
-class KernelProfile:
-    """A running perf. Use it as a context: nothing remains after it."""
+class Sampling:
+    """A running perf. Nothing remains after `close`."""
 
-    def __init__(self, results_file: str) -> None:
+    def __init__(self, results_file: str, options: Sequence[str]) -> None:
         """Start perf, without sampling yet.
 
         Args:
             results_file: marks the process, so that the next runner finds it if this one is killed.
+            options: of `perf record`: what a sample has.
 
         Raises:
             OSError: this machine cannot sample, with the reason.
@@ -79,7 +81,7 @@ class KernelProfile:
         own_ack, ack = os.pipe()
         self._control, self._ack = own_control, own_ack
         command = [
-            self._perf, "record", "-q", "-a", "-e", "cpu-clock", "-F", str(FREQUENCY_HZ), "-g", "--kernel-callchains",
+            self._perf, "record", "-q", "-a", "-e", "cpu-clock", "-F", str(FREQUENCY_HZ), "-g", *options,
             "-D", "-1", "-o", str(self._data), "--control", f"fd:{control},{ack}",
         ]  # fmt: skip
         with self._words.open("wb") as words:
@@ -116,18 +118,37 @@ class KernelProfile:
         """
         self._tell(b"enable\n")
 
-    def end(self) -> Profile:
+    def stop(self) -> None:
         """End sampling.
 
         Raises:
-            OSError: perf failed, or lost samples.
+            OSError: perf failed.
         """
         self._process.send_signal(signal.SIGINT)
         try:
             self._process.wait(_PATIENCE_S)
         except subprocess.TimeoutExpired:
             raise OSError("perf does not end") from None
-        return self._read()
+
+    @contextlib.contextmanager
+    def script(self, *options: str) -> Iterator[Iterator[bytes]]:
+        """Yield the lines of the samples, as `perf script` prints them with these options.
+
+        Raises:
+            OSError: perf lost samples, or fails.
+        """
+        command = [self._perf, "script", "-i", str(self._data), *options, "--show-lost-events"]
+        with subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as script:
+            assert script.stdout is not None
+            try:
+                yield without_losses(script.stdout)
+            except BaseException:
+                script.kill()
+                raise
+        if script.returncode:
+            raise OSError(f"perf script: exit code {script.returncode}")
 
     def close(self) -> None:
         """End perf and remove what it recorded."""
@@ -147,31 +168,38 @@ class KernelProfile:
             words = self._words.read_text(errors="replace").strip().splitlines()
             raise OSError(f"perf: {words[0]:.200}" if words else "perf does not answer")
 
-    def _read(self) -> Profile:
-        command = [self._perf, "script", "-i", str(self._data), "-F", "pid,ip,sym,dso", "--show-lost-events"]
-        with subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        ) as script:
-            assert script.stdout is not None
-            try:
-                found = profile_of(script.stdout, {_OF_IDLE, self.pid, os.getpid()})
-            except OSError:
-                script.kill()
-                raise
-        if script.returncode:
-            raise OSError(f"perf script: exit code {script.returncode}")
-        return found
+
+class KernelProfile(Sampling):
+    """Samples of the kernel."""
+
+    def __init__(self, results_file: str) -> None:
+        super().__init__(results_file, ["--kernel-callchains"])
+
+    def end(self) -> Profile:
+        """End sampling.
+
+        Raises:
+            OSError: perf failed, or lost samples.
+        """
+        self.stop()
+        with self.script("-F", "pid,ip,sym,dso") as lines:
+            return profile_of(lines, {_OF_IDLE, self.pid, os.getpid()})
+
+
+def without_losses(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines of `perf script`. Raises OSError: perf lost samples."""
+    for line in lines:
+        if _LOST in line:
+            raise OSError("perf lost samples, because the machine is too busy")
+        yield line
 
 
 def profile_of(lines: Iterable[bytes], without: set[int]) -> Profile:
     """Return the times of samples.
 
     Args:
-        lines: output of `perf script -F pid,ip,sym,dso --show-lost-events`.
+        lines: output of `perf script -F pid,ip,sym,dso`.
         without: processes whose samples do not count.
-
-    Raises:
-        OSError: perf lost samples.
     """
     symbols: Tally[str] = Tally()
     kinds: Tally[str] = Tally(dict.fromkeys(KINDS, 0))
@@ -193,8 +221,6 @@ def _samples(lines: Iterable[bytes]) -> Iterator[tuple[int, list[str]]]:
     process: int | None = None
     chain: list[str] = []
     for line in lines:
-        if _LOST.search(line):
-            raise OSError("perf lost samples, because the machine is too busy")
         if match := _PROCESS.fullmatch(line):
             if process is not None:
                 yield process, chain

@@ -266,9 +266,10 @@ class Bench:
             "before_ns": outcome.started_monotonic_ns - entered_ns,
             "after_ns": time.monotonic_ns() - run.ended_ns,
         }
-        if cell.get("keep") and self.kept is not None:
+        own = counting.files if counting else {}
+        if (cell.get("keep") or own) and self.kept is not None:
             folder = self.kept / f"{invocation_id}-a{attempt}"
-            record["kept"] = keep_files(self.work, cell["keep"], folder)
+            record["kept"] = keep_files(self.work, cell.get("keep", []), folder, own)
         return readable(record, header, row, attempt, segment)
 
     def run(

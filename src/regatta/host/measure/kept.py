@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,16 @@ _CHUNK_BYTES = 1 << 20
 _MAXIMUM_BYTES = 1 << 30
 
 
-def keep_files(work: EmptyDirectory, names: Sequence[str], target: Path) -> list[dict[str, Any]]:
+def keep_files(
+    work: EmptyDirectory, names: Sequence[str], target: Path, own: Mapping[str, str]
+) -> list[dict[str, Any]]:
     """Move the plain files among `names` durably from `work` to `target`. Call this before writing the record that names them.
 
     Args:
         work: the working directory, in which the process may have done anything.
         names: files in it; missing ones are skipped.
         target: folder of this invocation and attempt; files that a killed runner left in it are replaced.
+        own: name -> text of files of the runner.
 
     Returns:
         For each existing file its `name`, and `bytes` and `sha256`, or `error` with the reason why it is not kept. An error
@@ -43,6 +46,8 @@ def keep_files(work: EmptyDirectory, names: Sequence[str], target: Path) -> list
             kept.append({"name": name, **_kept(work, name, opened, target, first=not kept)})
         finally:
             os.close(opened)
+    for name, text in own.items():
+        kept.append({"name": name, **_written(text, target / name, first=not kept)})
     return kept
 
 
@@ -55,21 +60,30 @@ def _kept(work: EmptyDirectory, name: str, opened: int, target: Path, first: boo
     if size > _MAXIMUM_BYTES:
         return {"error": f"expected at most {_MAXIMUM_BYTES >> 20} MiB, got {size >> 20} MiB"}
     try:
-        if first and target.exists():
-            remove_tree(target)
-        target.mkdir(parents=True, exist_ok=True)
+        _make(target, first)
         work.move_file(name, opened, target / name)
         os.chmod(target / name, 0o600)
-        made = _made_durable(target / name)
-        for directory in (target, target.parent):
-            fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(fd)
-            finally:
-                os.close(fd)
-        return made
+        return _made_durable(target / name)
     except OSError as error:
         return {"error": _why(error)}
+
+
+def _written(text: str, path: Path, first: bool) -> dict[str, Any]:
+    try:
+        _make(path.parent, first)
+        # The program may have left a file with this name.
+        path.unlink(missing_ok=True)
+        path.write_text(text, encoding="utf-8")
+        os.chmod(path, 0o600)
+        return _made_durable(path)
+    except OSError as error:
+        return {"error": _why(error)}
+
+
+def _make(target: Path, first: bool) -> None:
+    if first and target.exists():
+        remove_tree(target)
+    target.mkdir(parents=True, exist_ok=True)
 
 
 def _made_durable(path: Path) -> dict[str, Any]:
@@ -79,4 +93,10 @@ def _made_durable(path: Path) -> dict[str, Any]:
             digest.update(chunk)
             size += len(chunk)
         os.fdatasync(file.fileno())
+    for directory in (path.parent, path.parent.parent):
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
     return {"bytes": size, "sha256": digest.hexdigest()}

@@ -23,6 +23,8 @@ TOP_DOWN = "top-down"
 PROFILE = "kernel-profile"
 #: name in a spec of the time for which threads waited for a processor, and of the mean number of such threads
 RUN_DELAY, RUN_QUEUE = "run-delay", "run-queue"
+#: name in a spec of the functions that the program executes; the record has the time of all of them, `PROFILE_FILE` each
+PROGRAM_PROFILE, PROFILE_FILE = "program-profile", "regatta-profile.json"
 #: parameter of the metric of `PROFILE`: a function of the kernel, `all` for the sum, or `others` for the rare ones
 SYMBOL, ALL, OTHERS = "symbol", "all", "others"
 #: names of other times that come with it: outside of the kernel; in futex calls; in the scheduler
@@ -248,8 +250,10 @@ def metric_of(name: str, per: str = "invocation") -> str:
 
 
 #: all that a spec can ask for without an event of the processor's manual
-NAMES = (*COUNTERS, TOP_DOWN, RUN_DELAY, ENERGY, PROFILE)
-_COUNTED = (*COUNTERS, *TOP_DOWN_EVENTS, RUN_DELAY, RUN_QUEUE, ENERGY, *OF_PROFILE, *RATIOS)
+NAMES = (*COUNTERS, TOP_DOWN, RUN_DELAY, ENERGY, PROFILE, PROGRAM_PROFILE)
+_COUNTED = (
+    *COUNTERS, *TOP_DOWN_EVENTS, RUN_DELAY, RUN_QUEUE, ENERGY, *OF_PROFILE, PROGRAM_PROFILE, *RATIOS,
+)  # fmt: skip
 #: metric of these and of those derived from them -> name, per
 METRICS = {metric_of(name, per): (name, per) for per in PER for name in _COUNTED}
 

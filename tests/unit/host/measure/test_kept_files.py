@@ -88,7 +88,7 @@ def test_a_file_of_another_file_system_is_copied(tmp_path: Path) -> None:
         work = EmptyDirectory(Path(elsewhere) / "work")
         work.make()
         (work.path / "log").write_text("why")
-        (kept,) = keep_files(work, ["log"], tmp_path / "kept")
+        (kept,) = keep_files(work, ["log"], tmp_path / "kept", {})
         assert list(work.path.iterdir()) == []
         work.close()
     assert (kept["bytes"], (tmp_path / "kept" / "log").read_text()) == (3, "why")

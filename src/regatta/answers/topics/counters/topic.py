@@ -123,7 +123,7 @@ def collect_counters(context: Context) -> CounterAnswer:
     )
     return CounterAnswer(
         found,
-        tuple(_missing(context.connection)),
+        tuple(missing_counters(context.connection)),
         tuple(_few_rounds(context.connection)),
         tuple(dict.fromkeys(_decided(context.stops.groups))),
     )
@@ -169,7 +169,7 @@ def _few_rounds(connection: duckdb.DuckDBPyConnection) -> list[FewRounds]:
     return [one for one in found if one.groups > 1 and one.rounds < one.needed]
 
 
-def _missing(connection: duckdb.DuckDBPyConnection) -> list[Missing]:
+def missing_counters(connection: duckdb.DuckDBPyConnection) -> list[Missing]:
     """Return each host's reasons, with the counters that lack a value for it, most counters first."""
     rows = connection.execute(
         f"select host, json_extract(info, '$.{INFO}.missing') as missing, count(*) from last_attempts "
