@@ -71,7 +71,7 @@ def light_colours() -> dict[str, str]:
 def in_light(value: Any, key: str = "") -> Any:
     """Return a copy of a part of a figure with colors instead of slots. Only color attributes change."""
     if isinstance(value, str):
-        return _colour(value) if key.endswith("color") else value
+        return _colour(value) if key.endswith(("color", "colors")) else value
     if isinstance(value, list | tuple):
         return [in_light(item, key) for item in value]
     if isinstance(value, dict):

@@ -1,22 +1,13 @@
-"""Explain a difference between two sides, from samples of what their programs executed in the same rounds.
-
-The time of a part is its samples divided by their rate. A program that uses one processor at a time spends its elapsed time in the
-sampled parts and in waiting, so they add up to it. If threads run at the same time, processor time is divided instead: samples do
-not show which thread the others wait for.
-"""
+"""Explain a difference between two sides, from samples of what their programs executed in the same rounds."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from regatta.answers.explanation.result import Counted, Explanation, Part
-from regatta.answers.explanation.work import Work
+from regatta.answers.explanation.division import Run, divide
+from regatta.answers.explanation.result import Counted, Explanation
 from regatta.answers.spine.context import Context
 from regatta.answers.spine.iterations import steady_iterations
 from regatta.answers.spine.kept_files import runs_with
@@ -27,27 +18,11 @@ from regatta.host.errors import StoreError
 from regatta.host.files import read_object
 from regatta.host.units import is_counted
 from regatta.host.values.counters import METRIC_PREFIX, PER, PROFILE_FILE, PROGRAM_PROFILE, metric_of
-from regatta.stats.contributions import contributions, unexplained
-from regatta.stats.estimate import Floats, Interval
-from regatta.stats.intervals import mean_interval
+from regatta.stats.estimate import Interval
 from regatta.stats.ratios import paired_log_ratio
 
-WAITING, RARE = "waiting, or another program ran", "rare work"
 #: Fewer rounds do not show how much they vary.
 LEAST_ROUNDS = 3
-#: From this many processors on average, threads run at the same time.
-_PARALLEL = 1.05
-#: parts with a smaller share of the whole on both sides are one part; and at most so many others
-_RARE, _MOST_PARTS = 0.005, 20
-
-
-@dataclass(frozen=True)
-class Run:
-    """One profiled invocation. `whole_s`: per iteration or invocation. `stacks_s`: stack -> processor time, likewise."""
-
-    whole_s: float
-    stacks_s: Mapping[str, float]
-    of_iterations: bool
 
 
 def explain(
@@ -77,21 +52,7 @@ def explain(
         )
     pairs = [(sides[0][one], sides[1][one]) for one in rounds]
     level = context.facts.level
-    parallel = any(_processors([pair[side] for pair in pairs]) > _PARALLEL for side in (0, 1))
-    times = [[_parts_of(run, parallel) for run in pair] for pair in pairs]
-    titles, values = _named(times)
-    whole = values[:, 0].sum(axis=1)
-    profiled = mean_interval(values[:, 1].sum(axis=1) / whole - 1.0, level)
-    found = contributions(values[:, 0], values[:, 1], whole, level)
-    causes = np.array([one.low > 0.0 or one.high < 0.0 for one in found])
-    # What is divided: the difference of the experiment, or the processor time, which only the profiled runs have.
-    divided = profiled if parallel else measured
-    explained = ((values[:, 1] - values[:, 0])[:, causes] / whole[:, np.newaxis]).sum(axis=1)
-    sizes = values.sum(axis=0) / whole.sum()
-    parts = [
-        Part(title, (float(before), float(after)), one, bool(is_cause))
-        for title, before, after, one, is_cause in zip(titles, *sizes, found, causes, strict=True)
-    ]
+    found = divide(pairs, measured, level)
     return Explanation(
         experiment=context.facts.name,
         host=a.place.host,
@@ -99,17 +60,17 @@ def explain(
         a=names[0],
         b=names[1],
         metric=a.metric,
-        quantity="processor time" if parallel else "elapsed time",
+        quantity=found.quantity,
         per="iteration" if pairs[0][0].of_iterations else "invocation",
         rounds=len(rounds),
         level=level,
         measured=measured,
-        profiled=profiled,
-        parts=tuple(sorted(parts, key=lambda part: -abs(part.contribution.point))),
-        unexplained=unexplained(divided, explained, level) if causes.any() else divided,
+        profiled=found.profiled,
+        parts=found.parts,
+        unexplained=found.unexplained,
         counters=_counters(context, a, b),
         missing=missing,
-        stacks=_mean_stacks(times, float(whole.sum())),
+        stacks=found.stacks,
     )
 
 
@@ -181,52 +142,6 @@ def _read(path: Path, counted: set[int], elapsed_s: float) -> Run:
         {stack: share * used_s for stack, used_s in times.items()},
         True,
     )
-
-
-def _processors(runs: Sequence[Run]) -> float:
-    """Return how many processors the runs use on average."""
-    return math.fsum(math.fsum(run.stacks_s.values()) for run in runs) / math.fsum(
-        run.whole_s for run in runs
-    )
-
-
-def _parts_of(run: Run, parallel: bool) -> dict[str, float]:
-    """Return stack -> its part of the quantity in s; the rest of elapsed time is `WAITING`."""
-    if parallel:
-        return dict(run.stacks_s)
-    return {**run.stacks_s, WAITING: run.whole_s - math.fsum(run.stacks_s.values())}
-
-
-def _named(times: Sequence[Sequence[Mapping[str, float]]]) -> tuple[list[str], Floats]:
-    """Return names of parts, and their times in s, shape (rounds, 2, parts). Parts are chosen by their size, not by their difference."""
-    work = Work({stack for pair in times for side in pair for stack in side if stack != WAITING})
-    named: list[list[dict[str, float]]] = [[defaultdict(float) for _ in pair] for pair in times]
-    for sums, pair in zip(named, times, strict=True):
-        for tally, side in zip(sums, pair, strict=True):
-            for stack, used_s in side.items():
-                tally[WAITING if stack == WAITING else work.name(stack)] += used_s
-    names = list(dict.fromkeys(name for pair in named for side in pair for name in side))
-    values = np.array([[[side[name] for name in names] for side in pair] for pair in named])
-    largest = (values.sum(axis=0) / values[:, 0].sum()).max(axis=0)
-    order = np.argsort(-largest, kind="stable")
-    kept = [int(at) for at in order if largest[at] >= _RARE][:_MOST_PARTS]
-    rest = sorted(set(range(len(names))) - set(kept))
-    if not rest:
-        return [names[at] for at in kept], values[:, :, kept]
-    others = values[:, :, rest].sum(axis=2, keepdims=True)
-    return [*(names[at] for at in kept), RARE], np.concatenate([values[:, :, kept], others], axis=2)
-
-
-def _mean_stacks(
-    times: Sequence[Sequence[Mapping[str, float]]], total_s: float
-) -> dict[str, tuple[float, float]]:
-    before: dict[str, float] = defaultdict(float)
-    after: dict[str, float] = defaultdict(float)
-    for pair in times:
-        for one, side in zip((before, after), pair, strict=True):
-            for stack, used_s in side.items():
-                one[stack] += used_s
-    return {stack: (before[stack] / total_s, after[stack] / total_s) for stack in {**before, **after}}
 
 
 def _counters(context: Context, a: PlannedCell, b: PlannedCell) -> tuple[Counted, ...]:

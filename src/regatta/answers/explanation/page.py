@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regatta.answers.explanation.compute import WAITING
+from regatta.answers.explanation.division import WAITING
 from regatta.answers.explanation.result import Explanation
 from regatta.answers.explanation.words import counters_table, headline, notes, parts_table, share_words
 from regatta.answers.explanation.work import split_frame
@@ -58,7 +58,7 @@ def _sections(one: Explanation, several: bool) -> list[Section]:
         Section(
             f"parts{anchor}",
             f"Parts of the difference{where}",
-            " ".join(notes(one)),
+            sentences=tuple(notes(one)),
             tables=[parts_table(one)],
             groups=[Group("Contributions", [_bars(one)])],
         ),
@@ -68,7 +68,7 @@ def _sections(one: Explanation, several: bool) -> list[Section]:
             "A frame is as wide as its time with all that it calls. A frame calls those above it. Orange frames take more time than on "
             "the other side, blue ones less. A click enlarges a frame. The first graph has the widths of "
             f"{one.b}, the second those of {one.a}, with what {one.b} no longer does.",
-            groups=[Group("Flame graphs", [_flames(one, after=True), _flames(one, after=False)])],
+            groups=[_flames(one, after=True), _flames(one, after=False)],
         ),
         Section(f"counters{anchor}", f"Counters{where}", tables=[counters_table(one)]),
     ]
@@ -111,7 +111,7 @@ def _colour(difference: float) -> str:
     return "@c1" if difference > 0 else "@c0"
 
 
-def _flames(one: Explanation, after: bool) -> Figure:
+def _flames(one: Explanation, after: bool) -> Group:
     root = _tree(one)
     ids: list[str] = []
     labels, parents, values, colours, texts = [], [], [], [], []
@@ -121,37 +121,31 @@ def _flames(one: Explanation, after: bool) -> Figure:
     ]
     while waiting:
         identity, parent, name, frame, depth = waiting.pop()
-        share = frame.after if after else frame.before
+        called = [
+            (call, sub)
+            for call, sub in sorted(frame.calls.items())
+            if _share(sub, after) >= _LEAST_SHARE and depth < _DEEPEST
+        ]
         deepest = max(deepest, depth)
         ids.append(identity)
         labels.append(plot_text(split_frame(name)[0] or name))
         parents.append(parent)
-        values.append(round(share, 7))
+        # Its own share: rounded sums of calls could exceed that of their caller.
+        own = _share(frame, after) - math.fsum(_share(sub, after) for _, sub in called)
+        values.append(round(max(0.0, own), 7))
         colours.append(_shade(frame.after - frame.before))
-        texts.append(
-            hover(
-                name,
-                f"{one.a}: {100 * frame.before:.2f} %, {one.b}: {100 * frame.after:.2f} %",
-                f"{100 * (frame.after - frame.before):+.2f} %",
-            )
-        )
-        if depth < _DEEPEST:
-            called = [
-                (call, sub)
-                for call, sub in frame.calls.items()
-                if (sub.after if after else sub.before) >= _LEAST_SHARE
-            ]
-            waiting += [
-                (f"{identity}.{at}", identity, call, sub, depth + 1)
-                for at, (call, sub) in enumerate(sorted(called, key=lambda one: one[0]))
-            ]
+        shares = f"{one.a}: {100 * frame.before:.2f} %, {one.b}: {100 * frame.after:.2f} %"
+        texts.append(hover(name, shares, f"{100 * (frame.after - frame.before):+.2f} %"))
+        waiting += [
+            (f"{identity}.{at}", identity, call, sub, depth + 1) for at, (call, sub) in enumerate(called)
+        ]
     trace: Trace = {
         "type": "icicle",
         "ids": ids,
         "labels": labels,
         "parents": parents,
         "values": values,
-        "branchvalues": "total",
+        "branchvalues": "remainder",
         "sort": False,
         "tiling": {"orientation": "v", "flip": "y", "pad": 1},
         "marker": {"colors": colours, "line": {"width": 0}},
@@ -162,7 +156,12 @@ def _flames(one: Explanation, after: bool) -> Figure:
     }
     hidden: dict[str, Any] = {"visible": False}
     height = _ROOM_PX + _FRAME_HEIGHT_PX * (deepest + 1)
-    return Figure(f"widths of {one.b if after else one.a}", height, [trace], layout(hidden, hidden))
+    title = f"Widths of {one.b if after else one.a}"
+    return Group(title, [Figure("", height, [trace], layout(hidden, hidden))])
+
+
+def _share(frame: _Frame, after: bool) -> float:
+    return frame.after if after else frame.before
 
 
 def _tree(one: Explanation) -> _Frame:

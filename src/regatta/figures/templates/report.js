@@ -32,8 +32,8 @@
 
   // Return a copy of a figure with colours instead of colour slots. Only attributes that hold colours change.
   function coloured(value, key) {
-    if (typeof value === "string") { return /color$/.test(key) ? colour(value) : value; }
-    if (Array.isArray(value)) { return value.map(function (item) { return typeof item === "object" ? coloured(item, key) : item; }); }
+    if (typeof value === "string") { return /colors?$/.test(key) ? colour(value) : value; }
+    if (Array.isArray(value)) { return value.map(function (item) { return coloured(item, key); }); }
     if (value === null || typeof value !== "object") { return value; }
     var copy = {};
     Object.keys(value).forEach(function (name) { copy[name] = coloured(value[name], name); });
