@@ -74,14 +74,14 @@ def environment(place: Path) -> dict[str, str]:
     }
 
 
-def call(place: Path, *command: str) -> None:
+def call(place: Path, *command: str, expected: tuple[int, ...] = (0,)) -> None:
     """Run a command in the workplace.
 
     Raises:
-        Unfit: its exit code is not 0.
+        Unfit: its exit code is not an expected one.
     """
     done = subprocess.run(command, cwd=place, env=environment(place), capture_output=True, text=True)
-    if done.returncode:
+    if done.returncode not in expected:
         raise Unfit(f"{' '.join(command)}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
 
 

@@ -31,6 +31,7 @@ from regatta.host.journal.looks import Outcome
 from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.host.journal.record_shape import ALL_KEYS, shape_problem
 from regatta.host.printable import printable
+from regatta.host.values.counters import PROFILE_FILE, PROGRAM_PROFILE
 from regatta.host.values.record import Record
 from regatta.store.folder import Folder, write_json
 
@@ -93,7 +94,9 @@ class Acceptance:
 
     def keeps(self, cell_id: str, name: str) -> bool:
         """Return whether the plan keeps a file of this name for a cell."""
-        return name in (self._cells.get(cell_id, {}).get("keep") or ())
+        cell = self._cells.get(cell_id, {})
+        profiled = PROGRAM_PROFILE in (cell.get("counters") or {}).get("names", ())
+        return name in (cell.get("keep") or ()) or (profiled and name == PROFILE_FILE)
 
     def cell(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the cell of an accepted record from the plan, independent of the host."""

@@ -79,7 +79,7 @@ def _runs(context: Context, cell: PlannedCell) -> dict[int, Run]:
     counted, elapsed = _counted_iterations(context, cell), _elapsed(context, cell)
     found = {}
     for sample, path in runs_with(context.folder.path, context.samples, cell, PROFILE_FILE):
-        found[sample.round] = _read(
+        found[sample.round] = read_profile(
             path, counted.get(sample.invocation_id, set()), elapsed[sample.invocation_id]
         )
     return found
@@ -111,7 +111,7 @@ def _elapsed(context: Context, cell: PlannedCell) -> dict[str, float]:
     return {invocation: elapsed_ns / 1e9 for invocation, elapsed_ns in rows}
 
 
-def _read(path: Path, counted: set[int], elapsed_s: float) -> Run:
+def read_profile(path: Path, counted: set[int], elapsed_s: float) -> Run:
     """Read a profile: of the counted iterations if the program marked them, or else of the invocation.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import Any
 from regatta.answers.explanation.division import WAITING
 from regatta.answers.explanation.result import Explanation
 from regatta.answers.explanation.words import counters_table, headline, notes, parts_table, share_words
-from regatta.answers.explanation.work import split_frame
+from regatta.answers.explanation.work import short_name, split_frame
 from regatta.figures.axes import Figure, Group, Trace, axis, layout
 from regatta.figures.curves import error_bars
 from regatta.figures.section import Section
@@ -128,7 +128,7 @@ def _flames(one: Explanation, after: bool) -> Group:
         ]
         deepest = max(deepest, depth)
         ids.append(identity)
-        labels.append(plot_text(split_frame(name)[0] or name))
+        labels.append(plot_text(short_name(split_frame(name)[0] or name)))
         parents.append(parent)
         # Its own share: rounded sums of calls could exceed that of their caller.
         own = _share(frame, after) - math.fsum(_share(sub, after) for _, sub in called)

@@ -45,6 +45,12 @@ def split_frame(frame: str) -> tuple[str, str]:
     return function, file.removesuffix(")")
 
 
+def short_name(function: str) -> str:
+    """Return `Page.binarySearch` for a method as the JVM names it, and other functions as they are."""
+    method = _METHOD.fullmatch(function)
+    return method[1] if method else function
+
+
 class Work:
     """Names of work. A system call whose function the kernel inlined is known by the function of the C library that made it."""
 
@@ -82,8 +88,7 @@ class Work:
         if file == _JIT:
             if function == "[unknown]":
                 return "compiled code without names"
-            method = _METHOD.fullmatch(function)
-            return INTERPRETER if function == "Interpreter" else f"method {method[1] if method else function}"
+            return INTERPRETER if function == "Interpreter" else f"method {short_name(function)}"
         return f"{file}, without names" if function == "[unknown]" else f"function {function}"
 
     def _in_kernel(self, frames: Sequence[str]) -> str:

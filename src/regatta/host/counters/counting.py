@@ -94,13 +94,16 @@ class Offer:
     missing: dict[str, str] = field(default_factory=dict)
 
 
-def offer(counted: Counted, family: str | None = None, cpus: Collection[int] | None = None) -> Offer:
+def offer(
+    counted: Counted, family: str | None = None, cpus: Collection[int] | None = None, keeps: bool = True
+) -> Offer:
     """Find out what this host counts, by opening each counter once.
 
     Args:
         counted: what is asked for.
         family: of the processor; None: this one's.
         cpus: on which the counted process may run; None: all.
+        keeps: whether files can be kept next to records, which the profile of a program needs.
     """
     kinds = perf_events.kinds_of_cores(cpus)
     family = family_of(_CPUINFO.read_text(errors="replace")) if family is None else family
@@ -125,7 +128,11 @@ def offer(counted: Counted, family: str | None = None, cpus: Collection[int] | N
         found.run_delay = not why
         if why:
             found.missing[RUN_DELAY] = why
-    wanted = tuple(name for name in _SAMPLINGS if name in counted.names)
+    wanted = tuple(
+        name for name in _SAMPLINGS if name in counted.names and (keeps or name != PROGRAM_PROFILE)
+    )
+    if PROGRAM_PROFILE in counted.names and not keeps:
+        found.missing[PROGRAM_PROFILE] = "not with roles, whose files are not kept"
     why = profile.why_not() if wanted else ""
     if why:
         found.missing.update(dict.fromkeys(wanted, why))
@@ -274,7 +281,9 @@ def _together(names: list[str]) -> list[list[str]]:
 class Counters:
     """The counters of a segment: what the host offers is asked once for each set of counters."""
 
-    def __init__(self, seed: int, host: str) -> None:
+    def __init__(self, seed: int, host: str, keeps: bool = True) -> None:
+        """`keeps`: whether files can be kept next to records."""
+        self._keeps = keeps
         self._seed = f"{seed} {host} counters"
         self._offers: dict[str, Offer] = {}
 
@@ -289,7 +298,7 @@ class Counters:
         counted = Counted(tuple(asked["names"]), asked["raw"])
         key = repr((asked, None if cpus is None else sorted(cpus)))
         if key not in self._offers:
-            self._offers[key] = offer(counted, cpus=cpus)
+            self._offers[key] = offer(counted, cpus=cpus, keeps=self._keeps)
         found = self._offers[key]
         order = list(range(len(found.groups)))
         random.Random(self._seed).shuffle(order)
@@ -463,14 +472,20 @@ class Counting:
     def _profiled(self) -> list[Iteration]:
         """Return what was sampled; keep the text of what is too much for a record."""
         rows = []
+        helpers = self.helpers
+        for name, running in list(self._profiles.items()):
+            try:
+                running.stop()
+            except OSError as error:
+                self._no_profile(name, error)
         for name, running in list(self._profiles.items()):
             try:
                 if isinstance(running, profile.KernelProfile):
-                    rows += self._kernel_rows(running.end())
+                    rows += self._kernel_rows(running.read(helpers))
                 elif isinstance(running, ProgramProfile):
                     borders = self._borders.windows if self._borders is not None else {}
                     windows = {number: (first.at_ns, last.at_ns) for number, (first, last) in borders.items()}
-                    self.files[PROFILE_FILE], sampled_s = running.end(self._program, windows)
+                    self.files[PROFILE_FILE], sampled_s = running.read(self._program, windows)
                     rows.append([0, metric_of(PROGRAM_PROFILE), sampled_s, "s", None, None])
             except OSError as error:
                 self._no_profile(name, error)

@@ -25,6 +25,8 @@ from regatta.host.values.counters import FUTEX, SCHEDULER
 #: not a divisor of the frequencies of timers in the kernel, with which samples would coincide
 FREQUENCY_HZ = 997
 _PATIENCE_S = 60.0
+#: of perf record, which ends itself by the signal that it was asked to end by
+_GOOD_ENDS = (0, -signal.SIGINT, 128 + signal.SIGINT)
 #: a sample begins with its process; the chain of calls in the kernel follows, innermost first, or nothing
 _PROCESS = re.compile(rb"\s*(\d+)\s*")
 _FRAME = re.compile(rb"\s+[0-9a-f]+ (.+?) \(.*\)\s*")
@@ -76,12 +78,15 @@ class Sampling:
         if why:
             raise OSError(why)
         self._perf = str(shutil.which("perf"))
-        self._folder = Path(tempfile.mkdtemp(prefix="regatta-profile-"))
+        # Next to the results of the program, which the next runner removes if this one is killed.
+        beside = Path(results_file).parent
+        folder = beside if beside.is_dir() else None
+        self._folder = Path(tempfile.mkdtemp(prefix="regatta-profile-", dir=folder))
         control, own_control = os.pipe()
         own_ack, ack = os.pipe()
         self._control, self._ack = own_control, own_ack
         command = [
-            self._perf, "record", "-q", "-a", "-e", "cpu-clock", "-F", str(FREQUENCY_HZ), "-g", *options,
+            self._perf, "record", "-q", "-a", "-e", "cpu-clock:I", "-F", str(FREQUENCY_HZ), "-g", *options,
             "-D", "-1", "-o", str(self._data), "--control", f"fd:{control},{ack}",
         ]  # fmt: skip
         with self._words.open("wb") as words:
@@ -129,6 +134,8 @@ class Sampling:
             self._process.wait(_PATIENCE_S)
         except subprocess.TimeoutExpired:
             raise OSError("perf does not end") from None
+        if self._process.returncode not in _GOOD_ENDS:
+            raise OSError(f"perf record: exit code {self._process.returncode}")
 
     @contextlib.contextmanager
     def script(self, *options: str) -> Iterator[Iterator[bytes]]:
@@ -175,15 +182,17 @@ class KernelProfile(Sampling):
     def __init__(self, results_file: str) -> None:
         super().__init__(results_file, ["--kernel-callchains"])
 
-    def end(self) -> Profile:
-        """End sampling.
+    def read(self, helpers: Iterable[int]) -> Profile:
+        """Read the samples, after `stop`.
+
+        Args:
+            helpers: processes of the runner that work beside the program.
 
         Raises:
             OSError: perf failed, or lost samples.
         """
-        self.stop()
         with self.script("-F", "pid,ip,sym,dso") as lines:
-            return profile_of(lines, {_OF_IDLE, self.pid, os.getpid()})
+            return profile_of(lines, {_OF_IDLE, os.getpid(), *helpers})
 
 
 def without_losses(lines: Iterable[bytes]) -> Iterator[bytes]:

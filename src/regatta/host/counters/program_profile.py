@@ -51,8 +51,8 @@ class ProgramProfile(Sampling):
         """Start perf; see `Sampling`."""
         super().__init__(results_file, ["-k", "CLOCK_MONOTONIC"])
 
-    def end(self, program: int, windows: Windows) -> tuple[str, float]:
-        """End sampling.
+    def read(self, program: int, windows: Windows) -> tuple[str, float]:
+        """Read the samples, after `stop`.
 
         Args:
             program: the first process.
@@ -67,17 +67,16 @@ class ProgramProfile(Sampling):
         Raises:
             OSError: perf failed, or lost samples.
         """
-        self.stop()
-        processes = {program}
+        processes, ever = {program}, {program}
         broken: Broken = {}
         try:
             with self.script(*_FIELDS, "--show-task-events") as lines:
-                stacks = stacks_of(lines, processes, windows, broken)
+                stacks = stacks_of(lines, processes, windows, broken, ever)
             if broken:
                 with self.script(*_FIELDS, "-G") as lines:
                     add_innermost(stacks, lines, broken)
         finally:
-            for pid in processes:
+            for pid in ever:
                 _remove_map(pid)
         text = json.dumps(
             {
@@ -91,20 +90,21 @@ class ProgramProfile(Sampling):
 
 
 def stacks_of(
-    lines: Iterable[bytes], processes: set[int], windows: Windows, broken: Broken
+    lines: Iterable[bytes], processes: set[int], windows: Windows, broken: Broken, ever: set[int]
 ) -> Tally[tuple[int, str]]:
-    """Return (window, frames) -> number of samples; see `ProgramProfile.end`.
+    """Return (window, frames) -> number of samples; see `ProgramProfile.read`.
 
     Args:
         lines: output of `perf script -F comm,pid,tid,time,ip,sym,dso --ns --show-task-events`, in order of time.
-        processes: those of the program; their children are added.
+        processes: those of the program; their children are added, and what another program starts with a number again is removed.
         windows: of the iterations.
         broken: samples whose chain perf drops, because compiled code uses the frame pointer for something else, are added here.
+        ever: all processes that the program had are added here.
     """
     begins = sorted((begin, end, number) for number, (begin, end) in windows.items())
     starts = [begin for begin, _, _ in begins]
     found: Tally[tuple[int, str]] = Tally()
-    for sample, thread, chain in _samples(lines, processes):
+    for sample, thread, chain in _samples(lines, processes, ever):
         at_ns, name = sample[1], _NUMBER.sub("", thread)
         place = bisect.bisect_right(starts, at_ns) - 1
         window = begins[place][2] if place >= 0 and at_ns <= begins[place][1] else OUTSIDE
@@ -134,8 +134,11 @@ def add_innermost(stacks: Tally[tuple[int, str]], lines: Iterable[bytes], broken
     broken.clear()
 
 
-def _samples(lines: Iterable[bytes], processes: set[int]) -> Iterator[tuple[Sample, str, list[str]]]:
+def _samples(
+    lines: Iterable[bytes], processes: set[int], ever: set[int]
+) -> Iterator[tuple[Sample, str, list[str]]]:
     """Yield each sample of processes and their children: name of its thread, and frames, innermost first."""
+    first = frozenset(processes)
     current: tuple[Sample, str, list[str]] | None = None
     for line in lines:
         if match := _FRAME.fullmatch(line):
@@ -148,8 +151,13 @@ def _samples(lines: Iterable[bytes], processes: set[int]) -> Iterator[tuple[Samp
             if match[6] is None:
                 if int(match[2]) in processes:
                     current = (int(match[3]), int(match[4]) * 10**9 + int(match[5])), _text(match[1]), []
-            elif (fork := _FORK.match(match[6])) and int(fork[2]) in processes:
-                processes.add(int(fork[1]))
+            elif fork := _FORK.match(match[6]):
+                child, parent = int(fork[1]), int(fork[2])
+                if parent in processes:
+                    processes.add(child)
+                    ever.add(child)
+                elif child != parent and child not in first:
+                    processes.discard(child)
     if current is not None:
         yield current
 

@@ -211,7 +211,7 @@ class Bench:
         from regatta.host.counters.counting import Counters
 
         if self._counters is None:
-            self._counters = Counters(self.header["seed"], self.header["host"])
+            self._counters = Counters(self.header["seed"], self.header["host"], self.kept is not None)
         return self._counters.of(cell["counters"], place, self.cores_of(cell))
 
     def measure(self, row: Row, attempt: int, segment: int) -> Record:
@@ -438,14 +438,15 @@ def sampling(bench: Bench, counting: Counting | None) -> Iterator[None]:
         yield
         return
     counting.prepare(bench.results_name)
-    bench.helpers.update(counting.helpers)
+    helpers = counting.helpers
+    bench.helpers.update(helpers)
     try:
         yield
     except BaseException:
         counting.close()
         raise
     finally:
-        bench.helpers.difference_update(counting.helpers)
+        bench.helpers.difference_update(helpers)
 
 
 def _end(recorder: Recorder | None) -> str:

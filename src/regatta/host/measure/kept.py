@@ -32,6 +32,8 @@ def keep_files(
     """
     kept: list[dict[str, Any]] = []
     for name in names:
+        if name in own:
+            continue
         try:
             opened = work.open_file(name)
         except FileNotFoundError:
@@ -69,10 +71,10 @@ def _kept(work: EmptyDirectory, name: str, opened: int, target: Path, first: boo
 
 
 def _written(text: str, path: Path, first: bool) -> dict[str, Any]:
+    if len(text) > _MAXIMUM_BYTES:
+        return {"error": f"expected at most {_MAXIMUM_BYTES >> 20} MiB, got {len(text) >> 20} MiB"}
     try:
         _make(path.parent, first)
-        # The program may have left a file with this name.
-        path.unlink(missing_ok=True)
         path.write_text(text, encoding="utf-8")
         os.chmod(path, 0o600)
         return _made_durable(path)

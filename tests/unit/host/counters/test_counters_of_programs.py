@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import subprocess
 import sys
 import time
@@ -241,6 +242,40 @@ def test_the_kernel_is_sampled_while_the_program_runs_and_nothing_is_left(runner
     assert set(times) > {"all", "others"}
     assert all(used >= 0.005 * times["all"] for symbol, used in times.items() if symbol != "others")
     assert record["left_behind"] == 0
+
+
+@pytest.mark.usefixtures("_perf")
+def test_the_functions_of_a_program_and_its_children_are_kept_by_iteration(runner: Runner) -> None:
+    asked = {"names": ["program-profile", "kernel-profile", "task-clock"], "raw": {}}
+    read = "f = os.open('/dev/zero', 0)\nfor i in range(30): os.read(f, 100_000_000)\n"
+    program = (
+        "import os, subprocess, sys\n"
+        "def border(word):\n"
+        "    path = os.environ['REGATTA_COUNTERS']\n"
+        "    open(path + '.ask', 'w').write(word + '\\n'); open(path + '.answer').read(1)\n"
+        f"border('begin 3')\n{read}border('end 3')\n"
+        f"subprocess.run([sys.executable, '-I', '-S', '-c', 'import os\\n' + {read!r}], check=True)\n"
+    )
+    (record,) = runner.measure(python("reads", program, counters=asked))
+    assert record["status"] == "ok", record["reason"]
+    assert record["info"][INFO]["missing"] == {}
+    (kept,) = record["kept"]
+    (path,) = runner.folder.journal.rglob(kept["name"])
+    found = json.loads(path.read_text())
+    assert set(found["windows"]) == {"3"}
+    in_kernel = {3: 0, -1: 0}
+    for window, count, stack in found["stacks"]:
+        in_kernel[window] += count * ("[kernel.kallsyms]" in stack)
+    counts = counts_of(record)
+    total = sum(count for _, count, _ in found["stacks"]) / found["hz"]
+    assert counts["program_profile"] == pytest.approx(total)
+    # Half of the zeros are written in the iteration, the others by the child.
+    for count in in_kernel.values():
+        assert count / found["hz"] > 0.25 * total
+    # Both count the same processes; samples of 1 ms are not exact.
+    assert total == pytest.approx(counts["task_clock"] / 1e9, rel=0.15)
+    assert record["left_behind"] == 0
+    assert not list(Path(runner.results_file).parent.glob("regatta-profile-*"))
 
 
 #: two threads that wake each other all the time
