@@ -67,7 +67,7 @@ def seen_in_one_run(folder: Path) -> str:
     }
     sides: dict[str, Counter[str]] = {}
     for path in sorted((folder / "journal" / "local" / "kept").glob("*-r1-a*/regatta-profile.json")):
-        stacks = read_profile(path, set(), 1.0).stacks_s
+        stacks = read_profile(path, set(), 1.0, 1.0).stacks_s
         work = Work(stacks)
         tally: Counter[str] = Counter()
         for stack, used_s in stacks.items():

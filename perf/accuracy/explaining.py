@@ -92,7 +92,8 @@ class Program:
             stack_of(part): self._random.poisson(used_s * FREQUENCY_HZ) / FREQUENCY_HZ
             for part, used_s in times.items()
         }
-        return Run(math.fsum(times.values()) / self._case.processors + waiting, sampled, False)
+        elapsed_s = math.fsum(times.values()) / self._case.processors + waiting
+        return Run(elapsed_s, sampled, False, elapsed_s, math.fsum(sampled.values()))
 
 
 @dataclass

@@ -3,58 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import product
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from regatta.cli.derived_spec import DIGITS, LEAST_ROUNDS, OF_EXPERIMENT, derived_spec, run_derived
+from regatta.cli.derived_spec import LEAST_ROUNDS, run_derived
 from regatta.cli.options import json_option, profile_option, results_option
 from regatta.host.errors import RegattaError, StoreError, VerificationError
 from regatta.host.printable import printable
-from regatta.host.values.digest import digest_of
 from regatta.host.values.host import Wish
-from regatta.store.folder import Folder, find_folders, read_json, write_json
+from regatta.store.folder import Folder, write_json
 
 if TYPE_CHECKING:
     from regatta.answers.explanation.result import Explanation
     from regatta.answers.spine.context import Context
-    from regatta.host.values.experiment import Experiment, Heap
-    from regatta.host.values.plan_cell import PlanCell
+    from regatta.answers.spine.samples import PlannedCell, Series
+    from regatta.cli.difference_spec import Sides
     from regatta.stats.estimate import Interval
 
-DOCUMENT, PAGE, _SPEC = "difference.json", "difference.html", "difference.yml"
+DOCUMENT, PAGE = "difference.json", "difference.html"
 ROUNDS = 10
 #: exit code without a difference to explain
 NO_DIFFERENCE = 5
-#: what is counted in the profiled runs; counters that a host lacks are listed with the reason
-_COUNTERS = (
-    "task-clock", "context-switches", "migrations", "page-faults", "major-faults", "cycles", "instructions", "branch-misses",
-    "llc-misses", "program-profile",
-)  # fmt: skip
-#: names of compiled methods of Java programs; others run as usual
-_FOR_JAVA = "perf-map"
-_NO_MODIFIERS = "none"
 #: parts on the screen; the page has all
 _SHOWN = 12
-
-
-@dataclass(frozen=True)
-class Side:
-    """One side: its name, and its level of each factor."""
-
-    name: str
-    levels: Mapping[str, str]
-    benchmark: str
-
-    @property
-    def modifiers(self) -> tuple[str, ...]:
-        """Return the names of its modifiers."""
-        names = self.levels.get("modifiers", _NO_MODIFIERS)
-        return () if names == _NO_MODIFIERS else tuple(names.split("+"))
 
 
 @click.command("explain-difference")
@@ -87,7 +61,9 @@ def explain_difference(
 
     Exit codes: 0 explained · 1 an invocation failed · 2 error in the command · 3 unfit host · 5 no difference was shown.
     """
-    folder, sides = _find_sides(a, b, results, experiment)
+    from regatta.cli.difference_spec import SPEC, find_sides, profiled_spec, spec_of
+
+    folder, sides = find_sides(a, b, results, experiment)
     measured = _measured(folder, sides)
     different = {host: found for host, found in measured.items() if found.low > 0.0 or found.high < 0.0}
     if not different:
@@ -97,8 +73,8 @@ def explain_difference(
             err=True,
         )
         return NO_DIFFERENCE
-    spec, asked, home = _spec_of(folder)
-    value = _profiled_spec(spec, asked, sides, rounds)
+    spec, asked, home = spec_of(folder)
+    value = profiled_spec(spec, asked, sides, rounds)
     place = Folder(folder.path.parent / str(value["name"]))
     done: list[int] = []
 
@@ -108,7 +84,7 @@ def explain_difference(
             _explain(place, sides, different, as_json)
 
     try:
-        code = run_derived(value, _SPEC, home, folder.path.parent, profile, False, show)
+        code = run_derived(value, SPEC, home, folder.path.parent, profile, False, show)
     except RegattaError as error:
         if error.exit_code != VerificationError.exit_code or not done:
             raise
@@ -122,78 +98,11 @@ def _words(found: Interval) -> str:
     return share_words(found)
 
 
-def _find_sides(a: str, b: str, results: Path, experiment: str | None) -> tuple[Folder, tuple[Side, Side]]:
-    """Return the experiment that has both cells. Raises StoreError: none has, or a name means several cells."""
-    from regatta.host.values.levels import levels_of_planned
-
-    found: list[tuple[Folder, tuple[Side, Side]]] = []
-    unclear: list[str] = []
-    for folder in find_folders(experiment, results):
-        cells: list[PlanCell] = [
-            cell for host in folder.planned_hosts() for cell in folder.host_header(host)["cells"]
-        ]
-        labels = {cell["label"]: cell for cell in cells if not cell["twin_of"]}
-        chosen = [_matching(list(labels.values()), wanted) for wanted in (a, b)]
-        if not all(chosen):
-            continue
-        several = next((names for names in chosen if len(names) > 1), None)
-        if several is not None:
-            unclear = [cell["label"] for cell in several]
-            continue
-        pair = [one[0] for one in chosen]
-        if pair[0]["label"] == pair[1]["label"]:
-            raise StoreError(f"{a} and {b}", "two different cells", pair[0]["label"], "name two sides")
-        levels = [levels_of_planned(cell) for cell in pair]
-        differ = [
-            factor for factor in {**levels[0], **levels[1]} if levels[0].get(factor) != levels[1].get(factor)
-        ]
-        sides = [
-            Side(
-                " ".join(one.get(factor, "") for factor in differ).strip() or cell["label"],
-                one,
-                cell["benchmark"],
-            )
-            for one, cell in zip(levels, pair, strict=True)
-        ]
-        found.append((folder, (sides[0], sides[1])))
-    if len(found) == 1:
-        return found[0]
-    if found:
-        names = ", ".join(folder.name for folder, _ in found)
-        raise StoreError(f"{a} and {b}", "cells of one experiment", names, "choose one with --experiment")
-    if unclear:
-        raise StoreError(
-            f"{a} and {b}",
-            "one cell each",
-            f"{len(unclear)} cells, such as {unclear[0]}",
-            "name more of the label, or the id",
-        )
-    raise StoreError(
-        str(results),
-        f"an experiment with cells like {a!r} and {b!r}",
-        "none",
-        "list the cells: `regatta plan SPEC`",
-    )
-
-
-def _matching(cells: list[PlanCell], wanted: str) -> list[PlanCell]:
-    """Return the cells that a text means: an id or its beginning, a whole label or its last part, or a part of it."""
-    ways = (
-        lambda cell: cell["cell_id"].startswith(wanted) or cell["label"] == wanted,
-        lambda cell: cell["label"].endswith(f" {wanted}"),
-        lambda cell: wanted in cell["label"],
-    )
-    for means in ways:
-        if wanted and (found := [cell for cell in cells if means(cell)]):
-            return found
-    return []
-
-
-def _measured(folder: Folder, sides: tuple[Side, Side]) -> dict[str, Interval]:
+def _measured(folder: Folder, sides: Sides) -> dict[str, Interval]:
     """Return host -> relative difference of B from A, as a share.
 
     Raises:
-        StoreError: the values of the sides cannot be compared.
+        StoreError: the sides have no times that can be compared.
     """
     from regatta.answers.spine.comparisons import contrasts_of
     from regatta.answers.spine.context import Options, make_context
@@ -203,32 +112,41 @@ def _measured(folder: Folder, sides: tuple[Side, Side]) -> dict[str, Interval]:
 
     facts = read_facts(folder.path)
     if facts.steady.method == "replay":
-        raise StoreError(
-            folder.name, "one value per invocation", "replay compilation", "measure startup or steady state"
-        )
+        fix = "measure startup or steady state"
+        raise StoreError(folder.name, "one value per invocation", "replay compilation", fix)
+    found = {}
     with open_database(folder.path) as connection:
         context = make_context(folder.path, connection, facts, Options())
-        found = {}
-        for host, (first, second) in _cells_of(context, sides).items():
-            series = [context.samples.own(cell) for cell in (first, second)]
-            if first.better != "lower" or any(len(one) != 1 for one in series):
-                continue
-            pair = Pair(second, first, series[1][0], series[0][0])
+        for host, cells in _cells_of(context, sides).items():
+            first, second = (_time_of(context, cell) for cell in cells)
+            pair = Pair(cells[1], cells[0], second, first)
             ratio = contrasts_of([pair], facts.level, context.stops)[0].contrast.interval
             found[host] = ratio.mapped(lambda value: value - 1.0)
     if not found:
-        raise StoreError(
-            folder.name,
-            f"measured times of {sides[0].name} and {sides[1].name}",
-            "none, or a metric that is no single time",
-            "run the experiment first: `regatta run SPEC`",
-        )
+        names = f"{sides[0].name} and {sides[1].name}"
+        fix = "run the experiment first: `regatta run SPEC`"
+        raise StoreError(folder.name, f"a host with both {names}", "none", fix)
     return found
 
 
-def _cells_of(context: Context, sides: tuple[Side, Side]) -> dict[str, Any]:
+def _time_of(context: Context, cell: PlannedCell) -> Series:
+    """Return the values of a cell. Raises StoreError: it has none, or they are no single time."""
+    from regatta.host.units import UNITS
+
+    own = context.samples.own(cell)
+    if not own:
+        fix = "run the experiment first: `regatta run SPEC`"
+        raise StoreError(cell.label, f"values of {cell.metric}", "none", fix)
+    if len(own) > 1 or cell.better != "lower" or UNITS.get(own[0].unit, ("",))[0] != "time":
+        got = f"{cell.metric} in {own[0].unit}" + (" with several parameters" if len(own) > 1 else "")
+        fix = "name a time by `metric` in the spec, such as elapsed"
+        raise StoreError(cell.label, "a time whose difference can be divided", got, fix)
+    return own[0]
+
+
+def _cells_of(context: Context, sides: Sides) -> dict[str, tuple[PlannedCell, PlannedCell]]:
     """Return host -> the cells of both sides."""
-    by_host: dict[str, dict[int, Any]] = {}
+    by_host: dict[str, dict[int, PlannedCell]] = {}
     for cell in context.samples.cells:
         for at, side in enumerate(sides):
             if dict(cell.place.levels) == dict(side.levels):
@@ -236,118 +154,37 @@ def _cells_of(context: Context, sides: tuple[Side, Side]) -> dict[str, Any]:
     return {host: (cells[0], cells[1]) for host, cells in by_host.items() if len(cells) == 2}
 
 
-def _spec_of(folder: Folder) -> tuple[Path, Experiment, Path]:
-    from regatta.spec.home import find_home
-    from regatta.spec.load import load_spec
+def _explain(place: Folder, sides: Sides, measured: Mapping[str, Interval], as_json: bool) -> None:
+    """Explain what was profiled, and show and write it.
 
-    document = read_json(folder.experiment, "run the experiment again")
-    spec = Path(str(document.get("experiment", {}).get("spec", "")))
-    if not spec.is_file():
-        raise StoreError(
-            str(folder.experiment),
-            "the spec of the experiment",
-            f"no file {spec}",
-            "run this where `regatta run` ran",
-        )
-    home = find_home(spec)
-    return spec, load_spec(spec, home), home
-
-
-def _profiled_spec(
-    spec: Path, experiment: Experiment, sides: tuple[Side, Side], rounds: int
-) -> dict[str, Any]:
-    """Return the spec of the profiled runs: only the two cells, with counters and a profile."""
-    kinds = {one.name: one.kind for one in experiment.runtimes}
-    java = any(kinds.get(side.levels.get("runtime", "")) == "java" for side in sides)
-    sets = list(dict.fromkeys((*side.modifiers, *([_FOR_JAVA] if java else [])) for side in sides))
-
-    def used(factor: str) -> list[str]:
-        return list(dict.fromkeys(side.levels[factor] for side in sides if factor in side.levels))
-
-    runtimes = [name for name in used("runtime") if name != "native"]
-    lists = {"runtimes": runtimes, "collectors": used("collector")}
-    found: dict[str, Any] = {
-        **{key: names for key, names in lists.items() if names},
-        "modifier_sets": [list(names) for names in sets],
-        "baseline": dict.fromkeys(experiment.baseline),
-        "counters": list(_COUNTERS),
-        "exclude": _others(experiment, sides, sets),
-    }
-    identity = digest_of([found, [dict(side.levels) for side in sides], rounds])[:DIGITS]
-    found["name"] = f"{experiment.name[:OF_EXPERIMENT]}-difference-{identity}"
-    return derived_spec(spec, experiment, found, {"fixed": rounds}, experiment.level, False)
-
-
-def _others(
-    experiment: Experiment, sides: tuple[Side, Side], sets: Sequence[tuple[str, ...]]
-) -> list[dict[str, Any]]:
-    """Return the excludes of all cells but those of the sides."""
-    from regatta.host.values.levels import heap_level
-
-    labels = {side.benchmark for side in sides}
-    found = [
-        _benchmark(one.label)
-        for one in experiment.benchmarks
-        if one.label not in labels and one.label != experiment.canary
-    ]
-    heaps = {heap_level(heap): heap for heap in experiment.heaps}
-    conditions = {level: _heap(heap) for level, heap in heaps.items()}
-    asked = {side.levels.get("heap") for side in sides}
-    found += [condition for level, condition in conditions.items() if level not in asked]
-    # Where the sides differ in several factors, the other combinations.
-    own = [
-        {
-            **_benchmark(side.benchmark),
-            **{name: side.levels[name] for name in ("runtime", "collector") if name in side.levels},
-            **conditions.get(side.levels.get("heap", ""), {}),
-            "modifiers": list(chosen),
-        }
-        for side, chosen in zip(sides, sets if len(sets) == 2 else (sets[0], sets[0]), strict=True)
-    ]
-    differ = [key for key in {**own[0], **own[1]} if own[0].get(key) != own[1].get(key)]
-    if len(differ) > 1:
-        for choice in product((0, 1), repeat=len(differ)):
-            if 0 < sum(choice) < len(differ):
-                chosen_values = {key: own[at].get(key) for key, at in zip(differ, choice, strict=True)}
-                found.append({key: value for key, value in chosen_values.items() if value is not None})
-    return found
-
-
-def _benchmark(label: str) -> dict[str, Any]:
-    from regatta.host.values.benchmark_label import parts_of_label
-
-    parts = parts_of_label(label)
-    found: dict[str, Any] = {"suite": parts.suite, "benchmark": parts.name, "size": parts.size}
-    return {**found, **({"parameters": dict(parts.chosen)} if parts.chosen else {})}
-
-
-def _heap(heap: Heap) -> dict[str, Any]:
-    return {"heap_mib": heap.mib} if heap.factor is None else {"heap_factor": heap.factor}
-
-
-def _explain(
-    place: Folder, sides: tuple[Side, Side], measured: Mapping[str, Interval], as_json: bool
-) -> None:
-    """Explain what was profiled, and show and write it."""
+    Raises:
+        StoreError: no host has an explanation, or the programs have changed.
+    """
     from regatta.answers.explanation.compute import explain
     from regatta.answers.explanation.document import explanation_document
     from regatta.answers.explanation.page import write_explanations
     from regatta.answers.spine.context import Options, make_context
     from regatta.answers.spine.facts import read_facts
+    from regatta.cli.difference_spec import check_same_programs
     from regatta.store.database import open_database
 
-    names = (sides[0].name, sides[1].name)
+    check_same_programs(place, sides)
+    found, problems = [], []
     with open_database(place.path) as connection:
         context = make_context(place.path, connection, read_facts(place.path), Options())
-        profiled = (_as_profiled(sides[0]), _as_profiled(sides[1]))
-        cells = {**_cells_of(context, sides), **_cells_of(context, profiled)}
-        found = []
+        cells = {**_cells_of(context, sides), **_cells_of(context, (sides[0].profiled, sides[1].profiled))}
         for host, difference in measured.items():
-            if host in cells:
-                first, second = cells[host]
-                found.append(explain(context, first, second, names, difference))
+            try:
+                if host not in cells:
+                    raise StoreError(str(place.path), f"both sides on host {host}", "none", "see its report")
+                names = (sides[0].name, sides[1].name)
+                found.append(explain(context, cells[host], names, difference))
+            except StoreError as error:
+                problems.append(error)
     if not found:
-        raise StoreError(str(place.path), "profiled runs of both sides on one host", "none", "see its report")
+        raise problems[0]
+    for problem in problems:
+        click.echo(printable(f"warning: {problem}"), err=True)
     document = explanation_document(found)
     write_json(place.path / DOCUMENT, document)
     write_explanations(found, place.path / PAGE)
@@ -357,10 +194,6 @@ def _explain(
     for one in found:
         _show(one)
     click.echo(f"flame graphs: {place.path / PAGE}")
-
-
-def _as_profiled(side: Side) -> Side:
-    return replace(side, levels={**side.levels, "modifiers": "+".join((*side.modifiers, _FOR_JAVA))})
 
 
 def _show(one: Explanation) -> None:

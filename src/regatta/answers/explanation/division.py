@@ -20,7 +20,7 @@ from regatta.stats.contributions import contributions, unexplained
 from regatta.stats.estimate import Floats, Interval
 from regatta.stats.intervals import mean_interval
 
-WAITING, RARE = "waiting, or another program ran", "rare work"
+WAITING, RARE = "not running: waiting, or another program ran", "other work"
 #: From this many processors on average, threads run at the same time.
 _PARALLEL = 1.05
 #: parts with a smaller share of the whole on both sides are one part; and at most so many others
@@ -29,11 +29,17 @@ _RARE, _MOST_PARTS = 0.005, 20
 
 @dataclass(frozen=True)
 class Run:
-    """One profiled invocation. `whole_s`: per iteration or invocation. `stacks_s`: stack -> processor time, likewise."""
+    """One profiled invocation.
+
+    `whole_s`: elapsed time of a mean iteration, or of the process. `stacks_s`: stack -> its processor time. `of_iterations`: whether
+    the times are those of iterations. `value_s`: value of the metric. `sampled_s`: of all samples, in iterations or not.
+    """
 
     whole_s: float
     stacks_s: Mapping[str, float]
     of_iterations: bool
+    value_s: float
+    sampled_s: float
 
 
 @dataclass(frozen=True)

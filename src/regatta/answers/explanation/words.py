@@ -42,6 +42,11 @@ def notes(one: Explanation) -> list[str]:
             "Threads run at the same time. Samples do not show which of them the others wait for, so the processor time is "
             "divided, not the elapsed time."
         )
+    else:
+        found.append(
+            "The program uses one processor at a time on average. Work that overlaps with other work counts in full, and the time "
+            "in which it does not run is less by as much."
+        )
     found.append(
         f"Contributions are in percent of the {one.quantity} of {one.a}. Their intervals hold together with {level} confidence. A "
         "cause is a part whose interval excludes 0. A function counts only the time in itself and in functions that the compiler "

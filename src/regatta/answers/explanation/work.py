@@ -12,11 +12,18 @@ ALLOCATION, INTERPRETER = "malloc and free", "interpreter of the JVM"
 
 #: Names of threads of a JVM, of which the kernel keeps 15 characters. Collections of Serial run in the thread of the JVM.
 _THREADS = (
-    (re.compile(r"GC Thread|G1 |ParGC|[XZ](Worker|Driver|Director|Stat)|Shenandoah"), COLLECTION),
+    (
+        re.compile(
+            r"GC [Tt](hread|ask)|G1 (Conc|Refine|Main|Service|Young)|ParGC|[XZ](Worker|Driver|Director|Stat)|Shenandoah"
+        ),
+        COLLECTION,
+    ),
     (re.compile(r"C[12] CompilerThre"), COMPILATION),
     (re.compile(r"VM Thread|VM Periodic Tas"), VM_THREAD),
 )
-_KERNEL = re.compile(r".* \(\[(?!JIT\]|vdso\]|unknown\]|vsyscall\]|heap\]|stack\]|anon)[^\]]+\]\)")
+_KERNEL = re.compile(
+    r".* \(\[(?!JIT\]|vdso\]|unknown\]|vsyscall\]|heap\]|stack\]|anon)[^\]]+\]\)|.* \([\w-]+\.ko(\.\w+)?\)"
+)
 _SYSTEM_CALL = re.compile(r"(?:__(?:x64|arm64|se|do)_sys_|ksys_|do_sys_)(?:new)?(\w+?)(?:64)?")
 _ENTRY = re.compile(
     r"entry_SYSCALL_64\w*|do_syscall_64|el0_svc\w*|el0t_64_sync\w*|invoke_syscall\w*|x64_sys_call"
@@ -30,9 +37,9 @@ _MALLOC = re.compile(
     r"|sysmalloc\w*|systrim\w*|tcache_\w+|operator (new|delete).*|_Zn[wa].*|_Zd[la].*"
 )
 _C_LIBRARY, _JVM, _LOADER = (
-    re.compile(r"libc(-[\d.]+)?\.so.*"),
+    re.compile(r"libc(-[\d.]+|\.musl-\w+)?\.so.*|ld-musl-.*"),
     re.compile(r"libjvm\.so"),
-    re.compile(r"ld-.*\.so.*"),
+    re.compile(r"ld-linux.*\.so.*|ld-[\d.]+\.so|ld\.so.*"),
 )
 _JIT = "[JIT]"
 #: `int org.h2.mvstore.Page.binarySearch(java.lang.Object)`, as the JVM names a method; packages begin with small letters
@@ -89,7 +96,9 @@ class Work:
             if function == "[unknown]":
                 return "compiled code without names"
             return INTERPRETER if function == "Interpreter" else f"method {short_name(function)}"
-        return f"{file}, without names" if function == "[unknown]" else f"function {function}"
+        if function == "[unknown]":
+            return "code without names" if file == "[unknown]" else f"{file}, without names"
+        return f"function {function}"
 
     def _in_kernel(self, frames: Sequence[str]) -> str:
         """Return what the program asked the kernel for: the outermost reason counts."""

@@ -1,7 +1,7 @@
 """Sample which functions a program executes, in all its processes and threads, in user space and in the kernel.
 
 Each sample has the chain of calls, as far as frame pointers lead. Names of compiled Java methods are those that the JVM writes with
-the modifier `perf-map`. What was sampled within an iteration is apart from the rest, if the program marks its iterations.
+`-XX:+DumpPerfMapAtExit`. What was sampled within an iteration is apart from the rest, if the program marks its iterations.
 """
 
 from __future__ import annotations

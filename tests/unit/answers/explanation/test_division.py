@@ -23,7 +23,8 @@ def rounds(
 
     def run(times: dict[str, float], whole_s: float) -> Run:
         found = {stack: used_s * random.normal(1.0, 0.01) for stack, used_s in times.items()}
-        return Run(whole_s - sum(times.values()) + sum(found.values()), found, False)
+        elapsed_s, sampled_s = whole_s - sum(times.values()) + sum(found.values()), sum(found.values())
+        return Run(elapsed_s, found, False, elapsed_s, sampled_s)
 
     return [(run(before, whole[0]), run(after, whole[1])) for _ in range(n)]
 
