@@ -80,8 +80,7 @@ def seen_in_one_run(folder: Path) -> str:
 def measure(place: Path, quick: bool) -> list[Row]:
     """Return the rows: causes that were not planted, and planted ones that were not found."""
     trials = QUICK_TRIALS if quick else TRIALS
-    for name in ("parts.c", "suite.yml"):
-        shutil.copy(EXAMPLE / name, place)
+    shutil.copytree(EXAMPLE, place, dirs_exist_ok=True)
     innocent = missed = peer_wrong = explained = 0
     errors: list[float] = []
     for trial in range(trials):
@@ -105,19 +104,20 @@ def measure(place: Path, quick: bool) -> list[Row]:
         say(f"{trial + 1} of {trials}: {change}: {causes}; one run each: {one}")
     details = {"trials": trials, "explained": explained, "errors_percent": errors}
     peer = 100.0 * peer_wrong / max(1, explained)
-    name = "largest difference of one run each"
     return [
-        _row("explanations that name an innocent part", innocent, explained, peer, name, details),
-        _row("planted causes that are not named", missed, trials, peer, name, details),
+        _row("explanations that name an innocent part", innocent, explained, peer, MOST_WRONG, details),
+        # A matter of rounds: no goal.
+        _row("planted causes that are not named", missed, trials, peer, None, details),
     ]
 
 
-def _row(what: str, count: int, of: int, peer: float, peer_name: str, details: dict[str, object]) -> Row:
+def _row(what: str, count: int, of: int, peer: float, limit: float | None, details: dict[str, object]) -> Row:
     percent = 100.0 * count / max(1, of)
     interval = proportion_interval(count, max(1, of))
-    goal = f"at most {MOST_WRONG:g} %"
     more = {**details, "low": 100 * interval.low, "high": 100 * interval.high}
-    return Row(what, "%", percent, peer, peer_name, goal, MOST_WRONG, percent <= MOST_WRONG, details=more)
+    goal, holds = (None, None) if limit is None else (f"at most {limit:g} %", percent <= limit)
+    name = "largest difference of one run each"
+    return Row(what, "%", percent, peer, name, goal, limit, holds, details=more)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ JOURNEYS = {
             "add-a-jvm",
             "compilers-and-commits",
             "over-time",
+            "explain-difference",
         )
     },
 }
@@ -89,6 +90,8 @@ ELSEWHERE = {
     "./regatta bisect example/bench/large.yml --good HEAD~1": "exit code 5 on a busy machine: test_bisect.py",
     "./regatta bisect jdks.yml --over runtimes": "a spec of the reader: test_bisect.py",
     "./regatta bisect flags.yml --over modifiers": "a spec of the reader: unit/cli/test_derived_specs.py",
+    "./regatta explain-difference serial g1": "an experiment of the reader: test_explanations.py",
+    "./regatta explain-difference first second": "exit code 1 on a busy machine: test_explanations.py",
     "./regatta import running-ng shootout.yml": "a file of the reader: test_import.py",
     "./regatta reference results/mine --name this-machine": "writes a reference: unit/answers/topics/scores/test_scores.py",
     "./regatta check-host": "exit code 3 on a host that is not quiet: unit/fleet/test_host_checks.py",
