@@ -56,7 +56,7 @@ def explain_difference(
 ) -> int:
     """Explain why cell B of an experiment differs from cell A.
 
-    A and B are ids, their beginnings, or parts of labels. Both run again with a profiler, in an experiment of their own. Their
+    A and B are ids, their beginnings, or parts of labels. Both run again with a profiler, in a separate experiment. Their
     difference is divided into system calls, page faults, collections, functions and other work, each with an interval.
 
     Exit codes: 0 explained · 1 an invocation failed · 2 error in the command · 3 unfit host · 5 no difference was shown.
