@@ -24,7 +24,7 @@ GROUPS = {
         "run": "Run an experiment from its spec to its report",
         "gate": "Judge a change: better, worse, equivalent or undecided",
         "bisect": "Find the changes that made a benchmark slower or faster",
-        "explain-difference": "Find the work that makes one side slower, with a profiler",
+        "explain-difference": "Find the work that makes one side slower",
         "status": "Show the progress of experiments",
         "watch": "Show a running experiment: progress and estimates so far",
         "plan": "Show or write the plan: cells, order, duration",
@@ -76,7 +76,6 @@ GROUPS = {
     },
 }
 VERBS = {name: line for verbs in GROUPS.values() for name, line in verbs.items()}
-_WIDEST = max(map(len, VERBS))
 
 
 class _Verbs(click.Group):
@@ -102,7 +101,7 @@ class _Verbs(click.Group):
         for group, verbs in GROUPS.items():
             if group:
                 with formatter.section(group):
-                    formatter.write_dl([(name.ljust(_WIDEST), line) for name, line in verbs.items()])
+                    formatter.write_dl(list(verbs.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
