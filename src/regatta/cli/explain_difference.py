@@ -69,7 +69,7 @@ def explain_difference(
     if not different:
         told = ", ".join(f"{host}: {_words(found)}" for host, found in measured.items())
         click.echo(
-            printable(f"No difference between {sides[1].name} and {sides[0].name} was shown ({told})."),
+            printable(f"No difference shown between {sides[1].name} and {sides[0].name} ({told})."),
             err=True,
         )
         return NO_DIFFERENCE
