@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from regatta.cli.derived_spec import DIGITS, OF_EXPERIMENT, derived_spec, refuse
-from regatta.host.errors import StoreError
+from regatta.host.counters.profile import why_not
+from regatta.host.errors import HostError, StoreError
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.cell import NO_MODIFIERS
 from regatta.host.values.digest import digest_of
@@ -155,6 +156,14 @@ def spec_of(folder: Folder) -> tuple[Path, Experiment, Path]:
         raise StoreError(str(folder.experiment), "the spec of the experiment", f"no file {spec}", fix)
     home = find_home(spec)
     return spec, load_spec(spec, home), home
+
+
+def check_can_sample(experiment: Experiment) -> None:
+    """Raise HostError if this machine measures alone and has no perf: rounds without a profile would be in vain."""
+    machines = [machine for host in experiment.hosts for machine in host.members or (host,)]
+    why = why_not()
+    if why and all(machine.is_local for machine in machines):
+        raise HostError("this host", "perf, which samples the programs", why, "install it")
 
 
 def profiled_spec(spec: Path, experiment: Experiment, sides: Sides, rounds: int) -> dict[str, Any]:

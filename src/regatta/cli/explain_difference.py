@@ -61,7 +61,7 @@ def explain_difference(
 
     Exit codes: 0 explained · 1 an invocation failed · 2 error in the command · 3 unfit host · 5 no difference was shown.
     """
-    from regatta.cli.difference_spec import SPEC, find_sides, profiled_spec, spec_of
+    from regatta.cli.difference_spec import SPEC, check_can_sample, find_sides, profiled_spec, spec_of
 
     folder, sides = find_sides(a, b, results, experiment)
     measured = _measured(folder, sides)
@@ -74,6 +74,7 @@ def explain_difference(
         )
         return NO_DIFFERENCE
     spec, asked, home = spec_of(folder)
+    check_can_sample(asked)
     value = profiled_spec(spec, asked, sides, rounds)
     place = Folder(folder.path.parent / str(value["name"]))
     done: list[int] = []

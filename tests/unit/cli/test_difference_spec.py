@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,13 @@ from regatta.cli.difference_spec import (
     FOR_JAVA,
     SPEC,
     Sides,
+    check_can_sample,
     check_same_programs,
     find_sides,
     profiled_spec,
     spec_of,
 )
-from regatta.host.errors import SpecError, StoreError
+from regatta.host.errors import HostError, SpecError, StoreError
 from regatta.store.folder import Folder
 
 CROSSING: dict[str, Any] = {
@@ -132,6 +134,15 @@ def test_java_programs_get_one_modifier_more(small: SmallExperiment) -> None:
     side, _ = sides_of(small, "tiny/quick:default · native loud", "tiny/quick:default · native")
     assert side.profiled.modifiers == ("loud", FOR_JAVA)
     assert side.profiled.profiled == side.profiled
+
+
+def test_without_perf_nothing_is_measured(small: SmallExperiment, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, experiment, _ = spec_of(small.folder)
+    monkeypatch.setattr(shutil, "which", lambda program: f"/usr/bin/{program}")
+    check_can_sample(experiment)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(HostError, match="linux-perf"):
+        check_can_sample(experiment)
 
 
 def test_without_its_spec_nothing_is_planned(small: SmallExperiment) -> None:
