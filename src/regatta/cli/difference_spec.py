@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -9,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.cli.derived_spec import DIGITS, OF_EXPERIMENT, derived_spec, refuse
-from regatta.host.counters.profile import why_not
+from regatta.host.counters.program_profile import ProgramProfile
 from regatta.host.errors import HostError, StoreError
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.cell import NO_MODIFIERS
@@ -159,11 +161,15 @@ def spec_of(folder: Folder) -> tuple[Path, Experiment, Path]:
 
 
 def check_can_sample(experiment: Experiment) -> None:
-    """Raise HostError if this machine measures alone and has no perf: rounds without a profile would be in vain."""
+    """Raise HostError if this machine measures alone and perf does not work: rounds without a profile would be in vain."""
     machines = [machine for host in experiment.hosts for machine in host.members or (host,)]
-    why = why_not()
-    if why and all(machine.is_local for machine in machines):
-        raise HostError("this host", "perf, which samples the programs", why, "install it")
+    if not all(machine.is_local for machine in machines):
+        return
+    try:
+        ProgramProfile(os.path.join(tempfile.gettempdir(), "results")).close()
+    except OSError as error:
+        fix = "install it, or run this as root and outside of a container"
+        raise HostError("this host", "perf, which samples programs", str(error), fix) from error
 
 
 def profiled_spec(spec: Path, experiment: Experiment, sides: Sides, rounds: int) -> dict[str, Any]:
