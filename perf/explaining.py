@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 
 from command import run_command
@@ -65,13 +65,13 @@ def seen_in_one_run(folder: Path) -> str:
         cell["cell_id"]: cell["modifiers"]
         for cell in json.loads((folder / "plan" / "local" / "plan.json").read_text())["cells"]
     }
-    sides: dict[str, Counter[str]] = {}
+    sides: dict[str, dict[str, float]] = {}
     for path in sorted((folder / "journal" / "local" / "kept").glob("*-r1-a*/regatta-profile.json")):
         stacks = read_profile(path, set(), 1.0, 1.0).stacks_s
         work = Work(stacks)
-        tally: Counter[str] = Counter()
+        tally: dict[str, float] = defaultdict(float)
         for stack, used_s in stacks.items():
-            tally[work.name(stack)] += used_s  # type: ignore[assignment]
+            tally[work.name(stack)] += used_s
         sides[cells[path.parent.name.split("-r")[0]].split("+")[0]] = tally
     before, after = sides["before"], sides["after"]
     return max({*before, *after}, key=lambda name: abs(after[name] - before[name]))

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from helpers.counting import skip_without_perf
 from helpers.experiments.small_experiments import HOME, SmallExperiment
+from helpers.waiting import wait_until
 from regatta.answers.explanation.division import WAITING
 from regatta.answers.explanation.work import COLLECTION, COMPILATION, INTERPRETER, PAGE_FAULTS, Work
-from regatta.host.counters.profile import KernelProfile
 
 EXAMPLE = HOME / "docs" / "tutorials" / "difference-example"
 #: a part of 60 ms, and one of 25 ms
@@ -23,11 +26,7 @@ TURNS = {"first": "15000000 100000 60 5000", "second": "15000000 100000 180 6000
 
 @pytest.fixture(autouse=True)
 def _perf() -> None:
-    """Skips where perf cannot sample."""
-    try:
-        KernelProfile("/nowhere").close()
-    except OSError as error:
-        pytest.skip(f"NOT TESTED: {error}")
+    skip_without_perf()
 
 
 def parts(root: Path, turns: dict[str, str], **spec: Any) -> SmallExperiment:
@@ -50,8 +49,18 @@ def explained(small: SmallExperiment, *arguments: str) -> dict[str, Any]:
     return found
 
 
-def test_planted_causes_are_named_and_nothing_is_measured_twice(tmp_path: Path) -> None:
+def records_of(folder: Path) -> list[bytes]:
+    return [line for path in folder.glob("journal/local/0*.jsonl") for line in path.read_bytes().splitlines()]
+
+
+def test_planted_causes_are_named_after_a_kill_and_nothing_is_measured_twice(tmp_path: Path) -> None:
     small = parts(tmp_path, TURNS)
+    process = small.start("explain-difference", "first", "second", "--rounds", "5")
+    wait_until(lambda: any(map(records_of, small.root.glob("results/small-difference-*"))), "a record")
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    (folder,) = small.root.glob("results/small-difference-*")
+    before = records_of(folder)
     found = explained(small, "first", "second", "--rounds", "5")
     causes = {part["name"]: part["contribution"]["point"] for part in found["parts"] if part["is_cause"]}
     assert {PAGE_FAULTS, WAITING} <= set(causes)
@@ -62,12 +71,13 @@ def test_planted_causes_are_named_and_nothing_is_measured_twice(tmp_path: Path) 
     assert total == pytest.approx(found["profiled"]["point"])
     counters = {one["name"]: one["ratio"]["point"] for one in found["counters"]}
     assert counters["page faults"] > 2.0
-    (folder,) = small.root.glob("results/small-difference-*")
-    page = (folder / "difference.html").read_text()
-    assert "icicle" in page
-    records = sorted(path.read_bytes() for path in folder.glob("journal/local/0*.jsonl"))
+    assert "icicle" in (folder / "difference.html").read_text()
+    records = records_of(folder)
+    # The first round is discarded.
+    assert len(records) == 2 * 6
+    assert set(before) <= set(records)
     assert explained(small, "first", "second", "--rounds", "5") == found
-    assert sorted(path.read_bytes() for path in folder.glob("journal/local/0*.jsonl")) == records
+    assert records_of(folder) == records
 
 
 def test_without_a_difference_nothing_is_profiled(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
@@ -106,6 +116,8 @@ def test_java_is_divided_into_methods_compilation_and_collections(tmp_path: Path
     assert shares[COMPILATION][1] == 0.0
     assert any(name.startswith("method ") and one[0] > 0.0 for name, one in shares.items())
     (folder,) = small.root.glob("results/small-difference-*")
-    stacks = "".join(path.read_text() for path in folder.glob("journal/local/kept/*/*.json"))
-    assert COLLECTION in {Work([]).name(frames) for frames in re.findall(r'"(GC Thread;[^"]*)"', stacks)}
+    profiles = "".join(path.read_text() for path in folder.glob("journal/local/kept/*/*.json"))
+    of_threads = re.findall(r'"(GC Thread;[^"]*)"', profiles)
+    work = Work(of_threads)
+    assert {work.name(stack) for stack in of_threads} == {COLLECTION}
     assert not list(Path("/tmp").glob("perf-*.map"))

@@ -78,7 +78,7 @@ def _spread(cpus: list[int], most: int) -> list[int]:
 def _judge(heard: ProgramResults, cpus: list[int]) -> list[Check]:
     from regatta.fleet import host_checks
     from regatta.fleet.kernel_figures import clock_source, kernel_frequency, kernel_line_bytes
-    from regatta.host.counters.counting import offer
+    from regatta.host.counters.offering import offer
     from regatta.host.values.counters import NAMES, Counted
     from regatta.spec.process_schema import PerturbationSpec
 

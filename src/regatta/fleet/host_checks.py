@@ -9,7 +9,7 @@ from typing import Literal
 
 from regatta.fleet.fake_benchmarks import CANNOT_BE_USED, Answer
 from regatta.fleet.kernel_figures import KernelFrequency
-from regatta.host.counters.counting import Offer
+from regatta.host.counters.offering import Offer
 from regatta.host.values.counters import ENERGY, RUN_DELAY, by_reason
 
 Verdict = Literal["ok", "doubtful", "unfit", "not available here"]

@@ -62,7 +62,7 @@ def explain(
             f"{len(rounds)} ({why[0] if why else others})",
             "remove the cause, or raise --rounds",
         )
-    _check_times(a, pairs)
+    check_times(a.label, a.metric, pairs)
     level = context.facts.level
     found = divide(pairs, measured, level)
     return Explanation(
@@ -86,21 +86,21 @@ def explain(
     )
 
 
-def _check_times(cell: PlannedCell, pairs: Sequence[tuple[Run, Run]]) -> None:
-    """Raise StoreError unless the values of the metric are the divided times, or the same multiple of them on both sides."""
+def check_times(cell: str, metric: str, pairs: Sequence[tuple[Run, Run]]) -> None:
+    """Raise StoreError unless the values of a metric are the divided times, or the same multiple of them on both sides."""
     runs = [run for pair in pairs for run in pair]
     if len({run.of_iterations for run in runs}) > 1:
         got = "iterations that only some invocations mark"
         fix = "compare programs that both mark their iterations (docs/counters.md)"
-        raise StoreError(cell.label, "the same kind of time on both sides", got, fix)
+        raise StoreError(cell, "the same kind of time on both sides", got, fix)
     ratios = [math.fsum(side[at].value_s / side[at].whole_s for side in pairs) / len(pairs) for at in (0, 1)]
     fix = "let the program mark its iterations (docs/counters.md), or compare the time of the process by `metric: process_elapsed`"
     if not runs[0].of_iterations and min(ratios) < _LEAST_OF_PROCESS:
-        got = f"{cell.metric}, which is {100 * min(ratios):.0f} % of the time of the process"
-        raise StoreError(cell.label, "a metric that is the time of the process", got, fix)
-    if abs(math.log(ratios[1] / ratios[0])) > _SAME_MULTIPLE:
-        got = f"{cell.metric}, which is {ratios[0]:.3g} and {ratios[1]:.3g} times the profiled time"
-        raise StoreError(cell.label, "a metric that is the same part of the profiled time", got, fix)
+        got = f"{metric}, which is {100 * min(ratios):.0f} % of the time of the process"
+        raise StoreError(cell, "a metric that is the time of the process", got, fix)
+    if not min(ratios) > 0.0 or abs(math.log(ratios[1] / ratios[0])) > _SAME_MULTIPLE:
+        got = f"{metric}, which is {ratios[0]:.3g} and {ratios[1]:.3g} times the profiled time"
+        raise StoreError(cell, "a metric that is the same part of the profiled time", got, fix)
 
 
 def _runs(context: Context, cell: PlannedCell) -> dict[int, Run]:

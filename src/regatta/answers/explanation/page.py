@@ -16,7 +16,7 @@ from regatta.figures.axes import Figure, Group, Trace, axis, layout
 from regatta.figures.curves import error_bars
 from regatta.figures.section import Section
 from regatta.figures.sections_page import write_sections_page
-from regatta.figures.text import finite, hover, plot_text, shorten
+from regatta.figures.text import hover, plot_text, shorten
 
 _ROW_PX, _FRAME_PX = 22, 70
 _NAME = 34
@@ -167,7 +167,7 @@ def _share(frame: _Frame, after: bool) -> float:
 def _tree(one: Explanation) -> _Frame:
     root = _Frame()
     for stack, shares in one.stacks.items():
-        if stack == WAITING and min(finite(shares), default=0.0) <= 0.0:
+        if stack == WAITING and min(shares) <= 0.0:
             # Samples have an error, so that the rest can be below 0.
             continue
         root.add(shares)

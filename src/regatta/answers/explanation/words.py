@@ -23,7 +23,7 @@ def headline(one: Explanation) -> str:
         return f"{what}: no part of the {one.quantity} is clearly a cause"
     causes = [f"{part.name} {share_words(part.contribution)}" for part in one.causes[:_NAMED]]
     more = len(one.causes) - _NAMED
-    causes += [f"{counted(more, 'smaller cause')}"] if more > 0 else []
+    causes += [counted(more, "smaller cause")] if more > 0 else []
     return f"{what}: {listed(causes)}; unexplained {share_words(one.unexplained)}"
 
 

@@ -41,7 +41,7 @@ _C_LIBRARY, _JVM, _LOADER = (
     re.compile(r"libjvm\.so"),
     re.compile(r"ld-linux.*\.so.*|ld-[\d.]+\.so|ld\.so.*"),
 )
-_JIT = "[JIT]"
+_JIT, _OF_JVM = "[JIT]", "(libjvm.so)"
 #: `int org.h2.mvstore.Page.binarySearch(java.lang.Object)`, as the JVM names a method; packages begin with small letters
 _METHOD = re.compile(r"(?:.* )?(?:[a-z_][\w$]*\.)*([\w$.]+\.(?:[\w$]+|<init>|<clinit>))\(.*")
 
@@ -62,10 +62,12 @@ class Work:
     """Names of work. A system call whose function the kernel inlined is known by the function of the C library that made it."""
 
     def __init__(self, stacks: Iterable[str]) -> None:
-        """Learn from stacks which function of the C library makes which system call; see `name`."""
+        """Learn from all stacks whether a JVM runs, and which function of the C library makes which system call; see `name`."""
         calls: dict[str, Counter[str]] = {}
+        self._has_jvm = False
         for stack in stacks:
             _, *frames = stack.split(";")
+            self._has_jvm = self._has_jvm or _OF_JVM in stack
             caller, call = _caller(frames), _call(frames)
             if caller and call:
                 calls.setdefault(caller, Counter())[call] += 1
@@ -78,7 +80,7 @@ class Work:
             stack: the thread and its frames joined by `;`, the outermost first, as `regatta-profile.json` has them.
         """
         thread, *frames = stack.split(";")
-        for pattern, name in _THREADS:
+        for pattern, name in _THREADS if self._has_jvm else ():
             if pattern.match(thread):
                 return name
         if not frames:

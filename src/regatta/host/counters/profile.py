@@ -15,12 +15,14 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from abc import ABC, abstractmethod
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from regatta.host.values.counters import FUTEX, SCHEDULER
+from regatta.host.values.counters import ALL, FUTEX, OTHERS, PROFILE, PROGRAMS, SCHEDULER, SYMBOL, metric_of
+from regatta.host.values.record import Iteration
 
 #: not a divisor of the frequencies of timers in the kernel, with which samples would coincide
 FREQUENCY_HZ = 997
@@ -32,6 +34,8 @@ _PROCESS = re.compile(rb"\s*(\d+)\s*")
 _FRAME = re.compile(rb"\s+[0-9a-f]+ (.+?) \(.*\)\s*")
 _LOST = b"PERF_RECORD_LOST"
 _OF_IDLE = 0
+#: functions of the kernel with a smaller share are reported together
+_LEAST_SHARE = 0.005
 #: what compilers add to the name of a part of a function
 _PART = re.compile(r"\.(isra|part|constprop|cold)\b.*")
 #: Kind of work -> functions with which it begins, of Linux 5.10 to 6.12. A futex call that waits also schedules: kinds overlap.
@@ -61,7 +65,17 @@ class Profile:
     programs: float
 
 
-class Sampling:
+@dataclass(frozen=True)
+class Sampled:
+    """What was sampled. `program`: its first process. `helpers`: processes of the runner that worked beside it."""
+
+    program: int
+    #: iteration -> its begin and end, in ns of CLOCK_MONOTONIC, of those that the program marked
+    windows: Mapping[int, tuple[int, int]]
+    helpers: Sequence[int]
+
+
+class Sampling(ABC):
     """A running perf. Nothing remains after `close`."""
 
     def __init__(self, results_file: str, options: Sequence[str]) -> None:
@@ -137,6 +151,17 @@ class Sampling:
         if self._process.returncode not in _GOOD_ENDS:
             raise OSError(f"perf record: exit code {self._process.returncode}")
 
+    @abstractmethod
+    def read(self, sampled: Sampled) -> tuple[list[Iteration], dict[str, str]]:
+        """Read the samples, after `stop`.
+
+        Returns:
+            Rows of the record, and name -> text of files to keep next to it.
+
+        Raises:
+            OSError: perf failed, or lost samples.
+        """
+
     @contextlib.contextmanager
     def script(self, *options: str) -> Iterator[Iterator[bytes]]:
         """Yield the lines of the samples, as `perf script` prints them with these options.
@@ -182,17 +207,20 @@ class KernelProfile(Sampling):
     def __init__(self, results_file: str) -> None:
         super().__init__(results_file, ["--kernel-callchains"])
 
-    def read(self, helpers: Iterable[int]) -> Profile:
-        """Read the samples, after `stop`.
-
-        Args:
-            helpers: processes of the runner that work beside the program.
-
-        Raises:
-            OSError: perf failed, or lost samples.
-        """
+    def read(self, sampled: Sampled) -> tuple[list[Iteration], dict[str, str]]:
+        """Return the time in each function of the kernel, in its kinds of work, and outside of it; see `Sampling.read`."""
         with self.script("-F", "pid,ip,sym,dso") as lines:
-            return profile_of(lines, {_OF_IDLE, os.getpid(), *helpers})
+            found = profile_of(lines, {_OF_IDLE, os.getpid(), *sampled.helpers})
+        total_s = sum(found.symbols.values())
+        shown = {name: used_s for name, used_s in found.symbols.items() if used_s >= _LEAST_SHARE * total_s}
+        parts = {ALL: total_s, **shown, OTHERS: max(0.0, total_s - sum(shown.values()))}
+        metric = metric_of(PROFILE)
+        rows: list[Iteration] = [
+            *([0, metric, used_s, "s", None, {SYMBOL: symbol}] for symbol, used_s in parts.items()),
+            *([0, metric_of(kind), used_s, "s", None, None] for kind, used_s in found.kinds.items()),
+            [0, metric_of(PROGRAMS), found.programs, "s", None, None],
+        ]
+        return rows, {}
 
 
 def without_losses(lines: Iterable[bytes]) -> Iterator[bytes]:

@@ -15,7 +15,9 @@ from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from regatta.host.counters.profile import FREQUENCY_HZ, Sampling
+from regatta.host.counters.profile import FREQUENCY_HZ, Sampled, Sampling
+from regatta.host.values.counters import PROFILE_FILE, PROGRAM_PROFILE, metric_of
+from regatta.host.values.record import Iteration
 
 VERSION = 1
 #: number of the window of samples outside of iterations
@@ -35,12 +37,10 @@ _NUMBER = re.compile(r"[-#:/ ]?\d+$")
 _MAP = "/tmp/perf-{pid}.map"
 #: characters of the name of a function: those of C++ can have thousands
 _LONGEST_NAME = 200
-#: iteration -> its begin and end, in ns of CLOCK_MONOTONIC
-Windows = Mapping[int, tuple[int, int]]
 #: thread, and time in ns
 Sample = tuple[int, int]
 #: sample without a chain of calls -> its window, and the name of its thread
-Broken = dict[tuple[int, int], tuple[int, str]]
+Chainless = dict[Sample, tuple[int, str]]
 _FIELDS = ("-F", "comm,pid,tid,time,ip,sym,dso", "--ns", "--no-inline")
 
 
@@ -51,30 +51,21 @@ class ProgramProfile(Sampling):
         """Start perf; see `Sampling`."""
         super().__init__(results_file, ["-k", "CLOCK_MONOTONIC"])
 
-    def read(self, program: int, windows: Windows) -> tuple[str, float]:
-        """Read the samples, after `stop`.
+    def read(self, sampled: Sampled) -> tuple[list[Iteration], dict[str, str]]:
+        """Return the time of all samples, and the stacks as JSON in `PROFILE_FILE`; see `Sampling.read`.
 
-        Args:
-            program: the first process.
-            windows: of the iterations that the program marked.
-
-        Returns:
-            JSON: `v`; `hz`, samples per s of processor time; `windows`, iteration -> its duration in s; `stacks`, a list of
-            window (`OUTSIDE` for none), number of samples, and frames joined by `;`. The first frame is the name of the thread
-            without its number, each other one is `function (file)`, from the outermost to the innermost. And the time of all
-            samples in s.
-
-        Raises:
-            OSError: perf failed, or lost samples.
+        The JSON has `v`; `hz`, samples per s of processor time; `windows`, iteration -> its duration in s; `stacks`, a list of window
+        (`OUTSIDE` for none), number of samples, and frames joined by `;`. The first frame is the name of the thread without its
+        number, each other one is `function (file)`, from the outermost to the innermost.
         """
-        processes, ever = {program}, {program}
-        broken: Broken = {}
+        processes, ever = {sampled.program}, {sampled.program}
+        chainless: Chainless = {}
         try:
             with self.script(*_FIELDS, "--show-task-events") as lines:
-                stacks = stacks_of(lines, processes, windows, broken, ever)
-            if broken:
+                stacks = stacks_of(lines, processes, sampled.windows, chainless, ever)
+            if chainless:
                 with self.script(*_FIELDS, "-G") as lines:
-                    add_innermost(stacks, lines, broken)
+                    add_innermost(stacks, lines, chainless)
         finally:
             for pid in ever:
                 _remove_map(pid)
@@ -82,15 +73,20 @@ class ProgramProfile(Sampling):
             {
                 "v": VERSION,
                 "hz": FREQUENCY_HZ,
-                "windows": {str(number): (end - begin) / 1e9 for number, (begin, end) in windows.items()},
+                "windows": {str(n): (end - begin) / 1e9 for n, (begin, end) in sampled.windows.items()},
                 "stacks": [[window, count, frames] for (window, frames), count in sorted(stacks.items())],
             }
         )
-        return text, sum(stacks.values()) / FREQUENCY_HZ
+        sampled_s = sum(stacks.values()) / FREQUENCY_HZ
+        return [[0, metric_of(PROGRAM_PROFILE), sampled_s, "s", None, None]], {PROFILE_FILE: text}
 
 
 def stacks_of(
-    lines: Iterable[bytes], processes: set[int], windows: Windows, broken: Broken, ever: set[int]
+    lines: Iterable[bytes],
+    processes: set[int],
+    windows: Mapping[int, tuple[int, int]],
+    chainless: Chainless,
+    ever: set[int],
 ) -> Tally[tuple[int, str]]:
     """Return (window, frames) -> number of samples; see `ProgramProfile.read`.
 
@@ -98,7 +94,7 @@ def stacks_of(
         lines: output of `perf script -F comm,pid,tid,time,ip,sym,dso --ns --show-task-events`, in order of time.
         processes: those of the program; their children are added, and what another program starts with a number again is removed.
         windows: of the iterations.
-        broken: samples whose chain perf drops, because compiled code uses the frame pointer for something else, are added here.
+        chainless: samples whose chain perf drops, because compiled code uses the frame pointer for something else, are added here.
         ever: all processes that the program had are added here.
     """
     begins = sorted((begin, end, number) for number, (begin, end) in windows.items())
@@ -111,27 +107,27 @@ def stacks_of(
         if chain:
             found[window, ";".join([name, *reversed(chain)])] += 1
         else:
-            broken[sample] = window, name
+            chainless[sample] = window, name
     return found
 
 
-def add_innermost(stacks: Tally[tuple[int, str]], lines: Iterable[bytes], broken: Broken) -> None:
+def add_innermost(stacks: Tally[tuple[int, str]], lines: Iterable[bytes], chainless: Chainless) -> None:
     """Add the samples without a chain, with their innermost frame alone.
 
     Args:
         stacks: from `stacks_of`.
         lines: output of `perf script -F comm,pid,tid,time,ip,sym,dso --ns -G`.
-        broken: as `stacks_of` left it; it is emptied.
+        chainless: as `stacks_of` left it; it is emptied.
     """
     for line in lines:
         if match := _FLAT.fullmatch(line.rstrip(b"\n")):
-            found = broken.pop((int(match[1]), int(match[2]) * 10**9 + int(match[3])), None)
+            found = chainless.pop((int(match[1]), int(match[2]) * 10**9 + int(match[3])), None)
             if found is not None:
                 window, name = found
                 stacks[window, f"{name};{_frame(match[4], match[5])}"] += 1
-    for window, name in broken.values():
+    for window, name in chainless.values():
         stacks[window, f"{name};{_frame(_UNKNOWN.encode(), b'')}"] += 1
-    broken.clear()
+    chainless.clear()
 
 
 def _samples(

@@ -51,8 +51,14 @@ METHOD = "int org.h2.mvstore.Page.binarySearch(java.lang.Object, java.lang.Objec
     ],
 )
 def test_a_stack_is_counted_once(stack: str, name: str) -> None:
+    jvm = "main;JavaCalls::call (libjvm.so)"
     learned = f"b;open64 (libc.so.6);{ENTER};__x64_sys_openat {K};do_filp_open {K}"
-    assert Work([learned, stack]).name(stack) == name
+    assert Work([jvm, learned, stack]).name(stack) == name
+
+
+def test_threads_of_other_programs_can_have_names_of_a_jvm() -> None:
+    stack = "GC Thread;main (game);render (game)"
+    assert Work([stack]).name(stack) == "function render"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from helpers.counting import skip_without_perf
 from helpers.detached_beds import SLOW, Bed, changed, planned
 from helpers.runner_plans import HOST, cell, sh, write_plan
 from helpers.waiting import wait_until
@@ -24,6 +25,7 @@ from regatta.host.files import write_object
 from regatta.host.journal.host_folder import HostFolder
 from regatta.host.journal.journal import CELLS, read_cells
 from regatta.host.journal.record import decode_record, encode_record
+from regatta.host.values.counters import PROFILE_FILE
 from regatta.host.verbs.follow import Following
 from regatta.store.progress import read_progress
 
@@ -230,6 +232,14 @@ def test_only_files_that_the_plan_keeps_are_fetched(bed: Bed) -> None:
     assert bed.measure()["refused"] == []
     (here,) = (bed.folder.journal / HOST / "kept").iterdir()
     assert [path.name for path in here.iterdir()] == ["left.txt"]
+
+
+def test_the_profile_of_a_program_is_fetched(bed: Bed) -> None:
+    skip_without_perf()
+    write_plan(bed.folder, [sh("sampled", "true", counters={"names": ["program-profile"], "raw": {}})])
+    assert bed.measure()["refused"] == []
+    (here,) = (bed.folder.journal / HOST / "kept").iterdir()
+    assert [path.name for path in here.iterdir()] == [PROFILE_FILE]
 
 
 def test_kept_files_beyond_the_limit_are_named_and_stay_there(

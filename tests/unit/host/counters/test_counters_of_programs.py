@@ -13,12 +13,11 @@ from typing import Any
 
 import pytest
 
-from helpers.counting import skip_without_counters
+from helpers.counting import skip_without_counters, skip_without_perf
 from helpers.runner_plans import Runner, cell, measured_processes, python, sh, write_plan
 from helpers.waiting import wait_until
 from regatta.host.counters import perf_events
 from regatta.host.counters.counting import Counters
-from regatta.host.counters.profile import KernelProfile
 from regatta.host.measure.cgroup import open_accounting
 from regatta.host.measure.containers.gate import Gate
 from regatta.host.processes import children_of
@@ -220,11 +219,7 @@ def test_a_process_that_is_gone_has_reasons_and_no_values() -> None:
 
 @pytest.fixture
 def _perf() -> None:
-    """Skips where perf cannot sample."""
-    try:
-        KernelProfile("/nowhere").close()
-    except OSError as error:
-        pytest.skip(f"NOT TESTED: {error}")
+    skip_without_perf()
 
 
 @pytest.mark.usefixtures("_perf")
@@ -314,6 +309,7 @@ def test_a_runner_that_is_killed_while_it_samples_leaves_perf_to_the_next_one(ru
     write_plan(runner.folder, [sh("quick", "true", counters=asked)])
     runner.run()
     wait_until(lambda: not perf_of(runner), "the end of perf")
+    assert not list(Path(runner.results_file).parent.glob("regatta-profile-*"))
 
 
 def perf_of(runner: Runner) -> list[int]:

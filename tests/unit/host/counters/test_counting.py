@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regatta.host.counters import counting, energy, perf_events
-from regatta.host.counters.counting import Counters, Offer, Slot, offer
+from regatta.host.counters import counting, energy, offering, perf_events
+from regatta.host.counters.counting import Counters
 from regatta.host.counters.energy import Zone
+from regatta.host.counters.offering import Offer, Slot, offer, open_slots
 from regatta.host.counters.perf_events import Count
 from regatta.host.values.counters import (
     AMD,
@@ -104,7 +105,7 @@ def on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[...
     made: list[Processor] = []
     about = tmp_path / "cpuinfo"
     about.write_text("vendor_id\t: GenuineIntel\n")
-    monkeypatch.setattr(counting, "_CPUINFO", about)
+    monkeypatch.setattr(offering, "_CPUINFO", about)
 
     def use(counters: int, fixed: bool = True, devices: Path = Path("/nowhere")) -> Processor:
         processor = Processor(counters, fixed)
@@ -141,7 +142,7 @@ def test_every_counter_is_in_one_group_that_fits_and_instructions_are_in_each(
         assert not processor.open
         for group in found.groups:
             opened: list[int] = []
-            counting._open(group, opened)
+            open_slots(group, opened)
             for fd in opened:
                 processor.close(fd)
     counted = [(slot.name, slot.space) for group in found.groups for slot in group]

@@ -41,15 +41,15 @@ a  10/10       3.100000000:
 """
 FLAT = b"""\
 a  10/10       1.500000000:      11a7 work(int, char) (/opt/x/a)
-a  10/10       2.700000000:      12b8 broken (/opt/x/a)
+a  10/10       2.700000000:      12b8 last (/opt/x/a)
 """
 OF_POOL = "pool worker;int Page.find(java.lang.Object) ([JIT]);do_futex ([kernel.kallsyms])"
 
 
 def test_samples_of_the_processes_of_the_program_are_counted_by_iteration() -> None:
-    processes, ever, broken = {10}, {10}, {}
+    processes, ever, chainless = {10}, {10}, {}
     windows = {5: (2 * 10**9, 3 * 10**9), 4: (10**9, 15 * 10**8)}
-    found = stacks_of(OUTPUT.splitlines(keepends=True), processes, windows, broken, ever)
+    found = stacks_of(OUTPUT.splitlines(keepends=True), processes, windows, chainless, ever)
     # Number 11 belongs to another program in the end.
     assert (processes, ever) == ({10}, {10, 11})
     assert found == {
@@ -57,15 +57,15 @@ def test_samples_of_the_processes_of_the_program_are_counted_by_iteration() -> N
         (5, OF_POOL): 2,
         (OUTSIDE, "a;x:y ([JIT]);[unknown] ([unknown])"): 1,
     }
-    assert broken == {(10, 2_700_000_000): (5, "a")}
-    add_innermost(found, FLAT.splitlines(keepends=True), broken)
-    assert found[5, "a;broken (a)"] == 1
+    assert chainless == {(10, 2_700_000_000): (5, "a")}
+    add_innermost(found, FLAT.splitlines(keepends=True), chainless)
+    assert found[5, "a;last (a)"] == 1
     assert found.total() == 5
-    assert broken == {}
+    assert chainless == {}
 
 
 def test_a_sample_that_perf_does_not_show_again_still_counts() -> None:
-    broken = {(10, 1): (OUTSIDE, "a")}
+    chainless = {(10, 1): (OUTSIDE, "a")}
     found = stacks_of([], {10}, {}, {}, set())
-    add_innermost(found, [], broken)
+    add_innermost(found, [], chainless)
     assert found.total() == 1
