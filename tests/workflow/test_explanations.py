@@ -100,13 +100,13 @@ def test_java_is_divided_into_methods_compilation_and_collections(tmp_path: Path
         "collectors": ["parallel"],
         "heap": {"sizes_mib": [64]},
         "benchmarks": [{"suite": "apps", "benchmark": "h2", "size": "tiny"}],
-        "iterations": {"method": "fixed", "count": 3, "warmup": 1},
+        "iterations": {"method": "fixed", "count": 2, "warmup": 1},
         "modifier_sets": [[], ["interpreter"]],
     }
     del small.spec["suites"], small.spec["modifiers"]
     (tmp_path / "spec.yml").write_text(json.dumps(small.spec))
     small.run()
-    found = explained(small, "temurin-21 parallel", "temurin-21 parallel interpreter", "--rounds", "4")
+    found = explained(small, "temurin-21 parallel", "temurin-21 parallel interpreter", "--rounds", "3")
     assert found["per"] == "iteration"
     shares = {part["name"]: part["shares"] for part in found["parts"]}
     assert next(part["name"] for part in found["parts"] if part["is_cause"]) == INTERPRETER

@@ -73,17 +73,17 @@ def divide(pairs: Sequence[tuple[Run, Run]], measured: Interval, level: float) -
     ]
     causes = np.array([part.is_cause for part in parts])
     by_round = (values[:, 1] - values[:, 0]) / whole[:, np.newaxis]
-    # The elapsed time of the experiment is explained by other runs. The processor time is known of the profiled runs alone.
-    rest = (
-        mean_interval(by_round[:, ~causes].sum(axis=1), level)
-        if parallel
-        else unexplained(measured, by_round[:, causes].sum(axis=1), level)
-    )
+    rest = measured
+    if parallel:
+        # The processor time is known of the profiled runs alone.
+        rest = mean_interval(by_round[:, ~causes].sum(axis=1), level)
+    elif causes.any():
+        rest = unexplained(measured, by_round[:, causes].sum(axis=1), level)
     return Division(
         quantity="processor time" if parallel else "elapsed time",
         profiled=mean_interval(by_round.sum(axis=1), level),
         parts=tuple(sorted(parts, key=lambda part: -abs(part.contribution.point))),
-        unexplained=rest if causes.any() or parallel else measured,
+        unexplained=rest,
         stacks=_mean_stacks(times, float(whole.sum())),
     )
 
