@@ -20,8 +20,8 @@ from regatta.answers.explanation.division import WAITING
 from regatta.answers.explanation.work import COLLECTION, COMPILATION, INTERPRETER, PAGE_FAULTS, Work
 
 EXAMPLE = HOME / "docs" / "tutorials" / "difference-example"
-#: a part of 60 ms, and one of 25 ms
-TURNS = {"first": "15000000 100000 60 5000", "second": "15000000 100000 180 60000"}
+#: a part of 60 ms, and a sleep that no busy machine hides
+TURNS = {"first": "15000000 100000 60 5000", "second": "15000000 100000 180 400000"}
 
 
 @pytest.fixture(autouse=True)
@@ -64,8 +64,8 @@ def test_planted_causes_are_named_after_a_kill_and_nothing_is_measured_twice(tmp
     found = explained(small, "first", "second", "--rounds", "5")
     causes = {part["name"]: part["contribution"]["point"] for part in found["parts"] if part["is_cause"]}
     assert {PAGE_FAULTS, WAITING} <= set(causes)
-    # Sleeping adds 55 ms to some 130 ms.
-    assert causes[WAITING] > 0.2
+    # Sleeping adds 395 ms to some 130 ms.
+    assert causes[WAITING] > 0.5
     assert found["quantity"] == "elapsed time"
     total = sum(part["contribution"]["point"] for part in found["parts"])
     assert total == pytest.approx(found["profiled"]["point"])
@@ -109,7 +109,8 @@ def test_java_is_divided_into_methods_compilation_and_collections(tmp_path: Path
     found = explained(small, "temurin-21 parallel", "temurin-21 parallel interpreter", "--rounds", "3")
     assert found["per"] == "iteration"
     shares = {part["name"]: part["shares"] for part in found["parts"]}
-    assert next(part["name"] for part in found["parts"] if part["is_cause"]) == INTERPRETER
+    # Three rounds need not show it beyond chance.
+    assert max(found["parts"], key=lambda part: part["contribution"]["point"])["name"] == INTERPRETER
     assert shares[INTERPRETER][1] > 1.0 > shares[INTERPRETER][0]
     # Without a compiler there are no compiled methods.
     assert shares[COMPILATION][0] > 0.05
