@@ -19,19 +19,27 @@ RUNS = {False: 200, True: 10}
 TURNS = {False: 5, True: 1}
 STARTS = {False: 10, True: 2}
 SLEEP = ("sleep 0.02", "sleep 0.020")
+#: commands whose difference is clear after a few runs: ten runs of hyperfine's default are enough, and so is less
+SLOW = {
+    "two commands of 0.5 s that differ by 10 %": ("sleep 0.5", "sleep 0.55"),
+    "two computations of about 0.5 s that differ by 20 %": (
+        "python3 -c 'sum(range(25_000_000))'",
+        "python3 -c 'sum(range(30_000_000))'",
+    ),
+}
 MOST_START_S = 0.3
 MOST_OF_PEER = 1.3
 
 
 class Contenders:
-    """Two commands with the given number of runs each. Every method returns a time in s."""
+    """Two commands with the given number of runs each; None: the defaults decide. Every method returns a time in s."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
         #: records of each call, with those of the discarded round and of repeated runs
         self.recorded: list[int] = []
 
-    def ours(self, commands: tuple[str, str], runs: int) -> float:
+    def ours(self, commands: tuple[str, str], runs: int | None) -> float:
         """Return the wall time of `regatta time`, with every record durable."""
         return self._ours(commands, runs)[0]
 
@@ -42,21 +50,25 @@ class Contenders:
         _, found = self._ours(commands, 2)
         return (found[0]["started_monotonic_ns"] - began_ns) / 1e9
 
-    def _ours(self, commands: tuple[str, str], runs: int) -> tuple[float, list[dict[str, Any]]]:
+    def _ours(self, commands: tuple[str, str], runs: int | None) -> tuple[float, list[dict[str, Any]]]:
         # Not a temporary folder: it could be in memory, where nothing is durable.
         kept = self.place / "kept"
         shutil.rmtree(kept, ignore_errors=True)
-        wall_s = timed(self.place, [REGATTA, "time", *commands, "--runs", str(runs), "--save", str(kept)])
+        wall_s = timed(self.place, [REGATTA, "time", *commands, *_exactly(runs), "--save", str(kept)])
         found = records(kept / "results" / "time", 0)
         valid = sum(record["status"] == "ok" for record in found)
-        if valid < 2 * runs:
+        if runs is not None and valid < 2 * runs:
             say(f"{2 * runs - valid} of {2 * runs} runs were perturbed, and so were their repetitions")
         self.recorded.append(len(found))
         return wall_s, found
 
-    def hyperfine(self, commands: tuple[str, str], runs: int) -> float:
+    def hyperfine(self, commands: tuple[str, str], runs: int | None) -> float:
         """Return the wall time of hyperfine."""
-        return timed(self.place, ["hyperfine", "-N", "--style", "none", "--runs", str(runs), *commands])
+        return timed(self.place, ["hyperfine", "-N", "--style", "none", *_exactly(runs), *commands])
+
+
+def _exactly(runs: int | None) -> list[str]:
+    return [] if runs is None else ["--runs", str(runs)]
 
 
 def measure(place: Path, quick: bool) -> list[Row]:
@@ -71,6 +83,7 @@ def measure(place: Path, quick: bool) -> list[Row]:
         ("two commands that end at once", empty, None),
     ):
         rows.append(_whole(contenders, what, commands, RUNS[quick], TURNS[quick], limit))
+    rows += [_whole(contenders, what, commands, None, TURNS[quick], 1.0) for what, commands in SLOW.items()]
     return rows
 
 
@@ -101,9 +114,16 @@ def _start(contenders: Contenders, commands: tuple[str, str], times: int) -> Row
 
 
 def _whole(
-    contenders: Contenders, what: str, commands: tuple[str, str], runs: int, turns: int, most: float | None
+    contenders: Contenders,
+    what: str,
+    commands: tuple[str, str],
+    runs: int | None,
+    turns: int,
+    most: float | None,
 ) -> Row:
-    what = f"{what}, {runs} runs of each: whole time"
+    what += (
+        ", number of runs by default: whole time" if runs is None else f", {runs} runs of each: whole time"
+    )
     say(f"{what}: {turns} times")
     contenders.recorded.clear()
     methods = {"ours": lambda: contenders.ours(commands, runs)}

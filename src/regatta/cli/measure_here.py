@@ -81,27 +81,46 @@ def _progress(folder: Folder, host: str, segment: int) -> Iterator[Callable[[int
         yield lambda row: None
         return
     from regatta.cli.bar import progress_bar
+    from regatta.host.journal.stopping import UNTIL_DECIDED
 
+    header, path = folder.host_header(host), folder.decisions(host)
     due = due_before(folder, host, segment)
-    open_ = len(due) <= int(folder.host_header(host)["rows"])
-    with progress_bar("measuring; more runs may follow" if open_ else "measuring") as progress:
-        yield lambda row: progress(int(due[min(row, len(due) - 1)]), int(due[-1]))
+    what = "measuring; more runs may follow" if len(due) <= int(header["rows"]) else "measuring"
+    if (header.get("stopping") or {}).get("rule") == UNTIL_DECIDED:
+        what = "measuring until differences are clear"
+
+    def seen() -> int:
+        with suppress(OSError):
+            return path.stat().st_mtime_ns
+        return 0
+
+    with progress_bar(what) as progress:
+        known = seen()
+
+        def show(row: int) -> None:
+            nonlocal due, known
+            # `decide` expects another number of runs after each look.
+            if (changed := seen()) != known:
+                known, due = changed, due_before(folder, host, segment)
+            progress(int(due[min(row, len(due) - 1)]), int(due[-1]))
+
+        yield show
 
 
 def due_before(folder: Folder, host: str, segment: int) -> npt.NDArray[np.int64]:
-    """Return the number of runs before each row of a plan, and of all rows, as far as a segment knows them.
+    """Return the number of runs before each row of a plan, and of all rows, as far as a segment knows or expects them.
 
     Rows that the stopping rule left out do not count. Before its decision, only the rows of the first segment are certain.
     """
     import numpy as np
 
-    from regatta.host.journal.decisions import groups_of, planned_rounds, read_decisions
+    from regatta.host.journal.decisions import expected_rounds, groups_of, read_decisions
 
     header = folder.host_header(host)
     rows = np.fromfile(folder.host_plan(host) / "rows.i32", dtype="<i4").reshape(-1, 4)
     if segment == 0 and groups_of(header):
         rows = rows[: header["segments"][0][1]]
-    rounds = np.array(planned_rounds(header, read_decisions(folder.decisions(host))))
+    rounds = np.array(expected_rounds(header, read_decisions(folder.decisions(host))))
     return np.concatenate(([0], np.cumsum(rows[:, 0] < rounds[rows[:, 3]])))
 
 

@@ -47,21 +47,23 @@ class _Percent(click.FloatRange):
     "--runs",
     type=_RUNS,
     metavar="NUMBER",
-    help="Exact number of runs of each command.  [default: as many as fit in 3 s per command]",
+    help="Exact number of runs of each command.  [default: as many as fit in 3 s per command; if few fit, until "
+    "differences are clear]",
 )
 @click.option(
     "-m",
     "--min-runs",
     type=_RUNS,
     metavar="NUMBER",
-    help="Minimum number of runs of each command.  [default: 10]",
+    help="Minimum number of runs of each command.  [default: 5, or 10 with one command or --precision]",
 )
 @click.option(
     "-M",
     "--max-runs",
     type=_RUNS,
     metavar="NUMBER",
-    help="Maximum number of runs of each command.  [default: 3000, less for over 100 commands, or 100 with --precision]",
+    help="Maximum number of runs of each command.  [default: 3000 in 3 s per command, less for over 100 commands; if "
+    "few fit, 30; with --precision 100]",
 )
 @click.option(
     "-w",

@@ -22,6 +22,9 @@ NAME, SUITE, BENCHMARK = "time", "time", "command"
 _LABEL = f"{SUITE}/{BENCHMARK}:default (· )?"
 #: runs before the number is decided, and the measuring time of each command without --runs and --precision
 LEAST_RUNS, SECONDS = 10, 3.0
+#: several commands: runs before the first look at their differences, of which fewer would give wide intervals, and the default
+#: maximum of runs if they do not all fit into the measuring time
+_LEAST_LOOKED, _MOST_LOOKED = 5, 30
 #: default maximum: a run of a program that does nothing takes a millisecond or more, with the work of the runner and the sync of its
 #: record
 MOST_RUNS = 3000
@@ -181,7 +184,8 @@ def invocations_of(
     Args:
         runs: exact number; None: decided while measuring.
         least, most: bounds of a number that is decided; None: the defaults.
-        precision: target half-width in percent; None: as many runs as `SECONDS` allow.
+        precision: target half-width in percent; None: as many runs as `SECONDS` allow, and if these are few, until differences
+            are clear.
         warmup: runs of each command before the measured ones; None: the default of the spec.
         commands: how many are measured, with all values of their parameters.
 
@@ -206,11 +210,19 @@ def _rounds_of(
             raise click.UsageError(f"--runs is an exact number: expected it without {', '.join(others)}{fix}")
         return {"fixed": runs}, runs
     usual = min(MOST_RUNS, _MOST_ROWS // commands) if precision is None else _MOST_PRECISE
-    pilot, maximum = _bounds(least, most, usual)
-    if precision is None:
-        return {"fixed": pilot, "seconds": SECONDS, "maximum": maximum}, maximum
+    compared = precision is None and commands > 1
+    pilot, maximum = _bounds(least, most, usual, _LEAST_LOOKED if compared else LEAST_RUNS)
+    from regatta.host.journal.looks import FIRST
     from regatta.spec.invocations_schema import MAX_ADAPTIVE
 
+    if compared and maximum >= FIRST and pilot <= MAX_ADAPTIVE:
+        pilot = max(FIRST, pilot)
+        looked = min(most or max(_MOST_LOOKED, pilot), maximum, MAX_ADAPTIVE)
+        return {
+            "decide": {"pilot": pilot, "maximum": looked}, "seconds": SECONDS, "maximum": maximum
+        }, maximum  # fmt: skip
+    if precision is None:
+        return {"fixed": pilot, "seconds": SECONDS, "maximum": maximum}, maximum
     if pilot < _LEAST_PILOT or maximum > MAX_ADAPTIVE:
         raise click.UsageError(
             f"--precision: expected between {_LEAST_PILOT} and {MAX_ADAPTIVE} runs, got {pilot} to {maximum}"
@@ -218,9 +230,9 @@ def _rounds_of(
     return {"adaptive": {"target_percent": precision, "pilot": pilot, "maximum": maximum}}, maximum
 
 
-def _bounds(least: int | None, most: int | None, usual: int) -> tuple[int, int]:
+def _bounds(least: int | None, most: int | None, usual: int, usual_least: int) -> tuple[int, int]:
     """Return both bounds. A default gives way to the bound that is given."""
-    pilot = least or min(LEAST_RUNS, most or LEAST_RUNS)
+    pilot = least or min(usual_least, most or usual_least)
     maximum = most or max(usual, pilot)
     if maximum < pilot:
         raise click.UsageError(f"--max-runs: expected at least {pilot} (--min-runs), got {maximum}")

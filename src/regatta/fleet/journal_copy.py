@@ -58,6 +58,7 @@ class _Pair(BaseModel):
     met: bool
     reason: str
     outcome: Outcome | None = None
+    expected: int | None = Field(None, ge=0)
 
 
 class _Decision(BaseModel):
@@ -80,7 +81,7 @@ def _fits(entry: object, stopping: Mapping[str, Any]) -> bool:
     except ValidationError:
         return False
     rounds = [*found.cells.values(), *([] if found.needed is None else [found.needed])]
-    allowed = range(stopping["pilot"], stopping["maximum"] + 1)
+    allowed = range(stopping["pilot"], stopping.get("most", stopping["maximum"]) + 1)
     return (found.needed is not None or stopping["rule"] != "stein") and all(n in allowed for n in rounds)
 
 

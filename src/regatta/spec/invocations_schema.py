@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from regatta.host.journal.looks import FIRST
 from regatta.spec.fields import Strict, refusal
 
 #: the plan holds a quantile for each round
@@ -15,6 +16,11 @@ MAX_ADAPTIVE = 10_000
 #: measuring time: a number and its unit
 BUDGET = "[1-9][0-9]{0,5}[smhd]"
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+
+
+def _check_room(pilot: int, maximum: int) -> None:
+    if maximum < pilot:
+        raise refusal(f"`maximum` >= `pilot` ({pilot})", f"write `maximum: {pilot}` or more", key="maximum")
 
 
 class Adaptive(Strict):
@@ -54,12 +60,7 @@ class Adaptive(Strict):
 
     @model_validator(mode="after")
     def _room(self) -> Adaptive:
-        if self.maximum < self.pilot:
-            raise refusal(
-                f"`maximum` >= `pilot` ({self.pilot})",
-                f"write `maximum: {self.pilot}` or more",
-                key="maximum",
-            )
+        _check_room(self.pilot, self.maximum)
         return self
 
 
@@ -72,6 +73,13 @@ class Decide(Strict):
         gt=0,
         le=100,
         examples=[1],
+    )
+    pilot: int = Field(
+        FIRST,
+        description="Rounds before the values are looked at. Answers after few rounds have wide intervals.",
+        ge=FIRST,
+        le=MAX_ADAPTIVE,
+        examples=[5],
     )
     maximum: int = Field(
         30,
@@ -88,6 +96,11 @@ class Decide(Strict):
         pattern=f"^{BUDGET}$",
         examples=["2h"],
     )
+
+    @model_validator(mode="after")
+    def _room(self) -> Decide:
+        _check_room(self.pilot, self.maximum)
+        return self
 
     @property
     def budget_s(self) -> float | None:
@@ -118,7 +131,8 @@ class Invocations(Strict):
     seconds: float | None = Field(
         None,
         description="Measuring time of each cell, in seconds. `fixed` rounds run first, then as many as this time allows, at most "
-        "`maximum`. All alternatives of a block have the same number of rounds. A block group has this time for each of its cells. "
+        "`maximum`. With `decide`: where `decide.maximum` rounds or more fit into this time, as many run as fit, at most "
+        "`maximum`, and the values decide nothing. All alternatives of a block have the same number of rounds. A block group has this time for each of its cells. "
         "The time of a round is the sum of the median times of its invocations in the `fixed` rounds, each with its preparation, the "
         "work of the runner and the sync of its record, without repetitions of perturbed invocations.",
         gt=0,
@@ -127,7 +141,7 @@ class Invocations(Strict):
     )
     maximum: int | None = Field(
         None,
-        description="With `seconds`: maximum number of rounds.",
+        description="With `seconds`: maximum number of rounds in this time.",
         ge=1,
         le=10_000_000,
         examples=[3000],
@@ -174,11 +188,15 @@ class Invocations(Strict):
             raise refusal("both `seconds` and `maximum`, or none of them", f"add `{key}`", key=key)
         if self.seconds is None or self.maximum is None:
             return self
-        if self.fixed is None or self.each_counter is not None:
-            rule = "adaptive" if self.decide is None else "decide"
-            other = rule if self.fixed is None else "each_counter"
-            raise refusal("only `fixed` beside `seconds`", f"remove `{other}`, or `seconds`", key="seconds")
-        if self.maximum < self.fixed:
-            fix = f"write `maximum: {self.fixed}` or more"
-            raise refusal(f"`maximum` >= `fixed` ({self.fixed})", fix, key="maximum")
+        if self.adaptive is not None or self.each_counter is not None:
+            other = "each_counter" if self.adaptive is None else "adaptive"
+            fix = f"remove `{other}`, or `seconds`"
+            raise refusal("only `fixed` or `decide` beside `seconds`", fix, key="seconds")
+        name, least = "fixed", self.fixed or 0
+        if self.decide is not None:
+            name, least = "decide.maximum", self.decide.maximum
+        if self.maximum < least:
+            raise refusal(
+                f"`maximum` >= `{name}` ({least})", f"write `maximum: {least}` or more", key="maximum"
+            )
         return self

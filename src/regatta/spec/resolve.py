@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import Problem
-from regatta.host.journal.looks import FIRST
 from regatta.host.journal.stopping import UNTIL_DECIDED
 from regatta.host.values.counters import METRICS, higher_is_better
 from regatta.host.values.experiment import (
@@ -182,7 +181,7 @@ class Resolver(Reporter):
             modifiers=tuple(modifiers),
             heaps=tuple(heaps),
             benchmarks=tuple(benchmarks),
-            invocations=stopping.maximum if stopping else spec.invocations.fixed or 0,
+            invocations=(stopping.most or stopping.maximum) if stopping else spec.invocations.fixed or 0,
             steady=SteadyState(
                 method,
                 spec.iterations.count,
@@ -247,13 +246,20 @@ class Resolver(Reporter):
                 "back-to-back",
                 "write `randomized-blocks`, or `invocations: {fixed: 30}`",
             )
-        if invocations.seconds is not None and invocations.maximum is not None:
-            fixed, seconds = invocations.fixed or 0, float(invocations.seconds)
-            maximum = invocations.maximum
-            return Stopping("seconds", fixed, maximum, seconds=seconds) if maximum > fixed else None
+        seconds, maximum = invocations.seconds, invocations.maximum
         if decide is not None:
-            relevance, budget_s = float(decide.relevance_percent), decide.budget_s
-            return Stopping(UNTIL_DECIDED, FIRST, decide.maximum, relevance, budget_s=budget_s)
+            return Stopping(
+                UNTIL_DECIDED,
+                decide.pilot,
+                decide.maximum,
+                float(decide.relevance_percent),
+                seconds=None if seconds is None else float(seconds),
+                budget_s=decide.budget_s,
+                most=maximum,
+            )
+        if seconds is not None and maximum is not None:
+            fixed = invocations.fixed or 0
+            return Stopping("seconds", fixed, maximum, seconds=float(seconds)) if maximum > fixed else None
         if adaptive is None:
             return self.rounds_of_counters(invocations.fixed or 0, invocations.each_counter or 0, benchmarks)
         return Stopping(adaptive.rule, adaptive.pilot, adaptive.maximum, float(adaptive.target_percent))

@@ -21,6 +21,10 @@ def timed(least: int, most: int) -> dict[str, Any]:
     return {"fixed": least, "seconds": 3.0, "maximum": most}
 
 
+def decided(least: int, looked: int, most: int) -> dict[str, Any]:
+    return {"decide": {"pilot": least, "maximum": looked}, "seconds": 3.0, "maximum": most}
+
+
 def adaptive(least: int, most: int) -> dict[str, Any]:
     return {"adaptive": {"target_percent": 5, "pilot": least, "maximum": most}}
 
@@ -28,9 +32,17 @@ def adaptive(least: int, most: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("runs", "least", "most", "precision", "commands", "expected"),
     [
-        (None, None, None, None, 2, timed(10, 3000)),
-        (None, None, None, None, 1000, timed(10, 300)),
-        (None, None, None, None, 100_000, timed(10, 10)),
+        (None, None, None, None, 1, timed(10, 3000)),
+        (None, None, None, None, 2, decided(5, 30, 3000)),
+        (None, None, None, None, 1000, decided(5, 30, 300)),
+        (None, None, None, None, 100_000, decided(5, 5, 5)),
+        (None, 2, None, None, 2, decided(3, 30, 3000)),
+        (None, 50, None, None, 2, decided(50, 50, 3000)),
+        (None, None, 4, None, 2, decided(4, 4, 4)),
+        (None, None, 2, None, 2, timed(2, 2)),
+        (None, None, 150, None, 2, decided(5, 150, 150)),
+        (None, None, 20_000, None, 2, decided(5, 10_000, 20_000)),
+        (None, 20_000, None, None, 2, timed(20_000, 20_000)),
         (None, 20, None, None, 1, timed(20, 3000)),
         (None, 5000, None, None, 1, timed(5000, 5000)),
         (None, None, 5, None, 1, timed(5, 5)),
@@ -94,3 +106,18 @@ def test_the_progress_counts_only_runs_that_are_certain(tmp_path: Path) -> None:
     assert due_before(folder, HOST, 1).tolist() == [*range(8), 7, 8, 8, 8, 8]
     write_plan(folder, cells, rounds=2, discarded_rounds=0, stopping=None)
     assert due_before(folder, HOST, 0).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_the_progress_counts_the_runs_that_a_look_expects(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "e")
+    groups = [{"key": "k", "cells": [0, 1], "pairs": [[0, 1]]}]
+    stopping = {"rule": "decide", "pilot": 3, "maximum": 10, "seconds": 3.0, "most": 40, "groups": groups}
+    write_plan(folder, [python("a", ""), python("b", "")], rounds=41, discarded_rounds=1, stopping=stopping)
+    # Of the 40 rounds that a measuring time may allow, comparisons need 10 at most.
+    assert due_before(folder, HOST, 0)[-1] == 2 * 11
+    path = folder.decisions(HOST)
+    path.parent.mkdir(parents=True)
+    for expected, runs in ((6, 2 * 7), (30, 2 * 11), (None, 2 * 11)):
+        looked = {"needed": None, "cells": {}, "pairs": [{"needed": None, "expected": expected}]}
+        path.write_text(json.dumps({"v": DECISIONS_VERSION, "groups": {"k": looked}}))
+        assert due_before(folder, HOST, 0)[-1] == runs

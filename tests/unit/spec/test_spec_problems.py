@@ -162,7 +162,8 @@ def test_invocations_are_fixed_or_have_one_rule(one: One) -> None:
         ("{fixed: 3, seconds: 3, maximum: 2}", "maximum", "write `maximum: 3` or more"),
         ("{fixed: 3, seconds: 3, maximum: 9, each_counter: 2}", "seconds", "remove `each_counter`"),
         ("{adaptive: {}, seconds: 3, maximum: 9}", "seconds", "remove `adaptive`"),
-        ("{decide: {}, seconds: 3, maximum: 9}", "seconds", "remove `decide`"),
+        ("{decide: {}, seconds: 3, maximum: 9}", "maximum", "write `maximum: 30` or more"),
+        ("{decide: {pilot: 9, maximum: 8}}", "decide.maximum", "write `maximum: 9` or more"),
         ("{fixed: 3, seconds: 0, maximum: 9}", "seconds", ""),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 from regatta.answers.spine.pairs import Pair
 from regatta.answers.spine.samples import PlannedCell, Samples
 from regatta.host.journal.decisions import groups_of, read_decisions, rounds_of_decision
-from regatta.host.journal.stopping import LEAST_BLOCKS, UNTIL_DECIDED
+from regatta.host.journal.stopping import LEAST_BLOCKS, UNTIL_DECIDED, WITHOUT_TARGET
 from regatta.store.folder import Folder
 
 
@@ -29,6 +29,12 @@ class StopGroup:
     def needed(self) -> int | None:
         return None if self.decision is None else self.decision["needed"]
 
+    @property
+    def is_by_values(self) -> bool:
+        """Return whether measured values decide, and not only the groups of counters or a measuring time."""
+        rules = {self.rule["rule"], (self.decision or {}).get("rule")}
+        return rules.isdisjoint(WITHOUT_TARGET)
+
     def needed_of(self, cell: PlannedCell) -> int:
         """Return the rounds that a cell needs, without discarded ones; the maximum while that is not decided."""
         needed = rounds_of_decision(self.decision or {}, cell.cell_id)
@@ -45,8 +51,8 @@ class Stops:
     @property
     def looks(self) -> int:
         """Return the largest number of rounds if the rule looks at the values several times (`decide`), else 0."""
-        rule = self.groups[0].rule if self.groups else {}
-        return int(rule["maximum"]) if rule.get("rule") == UNTIL_DECIDED else 0
+        decided = [group.rule for group in self.groups if group.is_by_values]
+        return int(decided[0]["maximum"]) if decided and decided[0]["rule"] == UNTIL_DECIDED else 0
 
     def pilot_pairs(self, pair: Pair) -> int | None:
         """Return from how many common blocks of a comparison Stein's rule chose the number of rounds.

@@ -21,6 +21,7 @@ from regatta.host.journal.plan_files import Row, WrittenPlan
 from regatta.host.journal.round_values import CellRounds, read_rounds
 from regatta.host.journal.stopping import (
     BY_COUNTERS,
+    BY_TIME,
     UNTIL_DECIDED,
     WITHOUT_TARGET,
     GroupDecision,
@@ -73,9 +74,12 @@ def planned_rounds(header: Mapping[str, Any], decisions: Mapping[str, Mapping[st
     """Return the rounds of each cell of a plan in order, with discarded rounds; the maximum for undecided groups."""
     rounds = [int(header["rounds"])] * len(header["cells"])
     groups = groups_of(header)
+    # With a measuring time, the plan has more rounds than comparisons can need.
+    most = header["stopping"]["maximum"] if groups and header["stopping"]["rule"] == UNTIL_DECIDED else None
     for group in groups:
         for index in group["cells"]:
             needed = needed_rounds(group, decisions, header["cells"][index]["cell_id"])
+            needed = most if needed is None else needed
             if needed is not None:
                 rounds[index] = min(rounds[index], header["discarded_rounds"] + needed)
     if groups:
@@ -83,6 +87,21 @@ def planned_rounds(header: Mapping[str, Any], decisions: Mapping[str, Mapping[st
         judged = {index for group in groups for index in group["cells"]}
         most = max((rounds[index] for index in judged), default=int(header["rounds"]))
         rounds = [most if index not in judged else rounds_ for index, rounds_ in enumerate(rounds)]
+    return rounds
+
+
+def expected_rounds(header: Mapping[str, Any], decisions: Mapping[str, Mapping[str, Any]]) -> list[int]:
+    """Return `planned_rounds`, and for groups that `decide` has looked at as many rounds as it expects to need.
+
+    An estimate to display: the rule may need more rounds, at most the planned ones.
+    """
+    rounds = planned_rounds(header, decisions)
+    for group in undecided_groups(header, decisions):
+        pairs = decisions.get(group["key"], {}).get("pairs", ())
+        expected = [pair.get("expected") for pair in pairs if pair["needed"] is None]
+        if expected and None not in expected:
+            for index in group["cells"]:
+                rounds[index] = min(rounds[index], int(header["discarded_rounds"]) + max(expected))
     return rounds
 
 
@@ -106,8 +125,8 @@ class Deciding:
         self._journal = journal
         self._path = journal / DECISIONS
         self._decisions = read_decisions(self._path)
-        early = self._stopping["rule"] == UNTIL_DECIDED
-        self._looks = set(looks_until(self._stopping["maximum"]) if early else ())
+        looks = looks_until(self._stopping["maximum"]) if self._stopping["rule"] == UNTIL_DECIDED else ()
+        self._looks = {look for look in looks if look >= self._stopping["pilot"]}
 
     def wants(self, row: Row) -> bool:
         """Return whether to run the row: its group, or the cell, needs the round, or is undecided."""
@@ -173,11 +192,9 @@ class Deciding:
             if not all(recorded[cell_id].recorded >= self._due(group, cell_id, rounds) for cell_id in ids):
                 continue
             if rule.name == UNTIL_DECIDED:
-                pairs, logs = pairs_of(group, cells, recorded, hopeful=True), logs_of(group, cells, recorded)
-                earlier = self._decisions.get(group["key"], {})
-                kept, gone = earlier.get("pairs", ()), earlier.get("cells", {})
-                seen, first, spent = len(rounds), self._discarded, self._spent(recorded)
-                entry = asdict(decide_early(rule, pairs, logs, ids, first, seen, kept, spent, gone))
+                entry = self._by_time(group, rule, [recorded[cell_id] for cell_id in ids]) or asdict(
+                    self._until_decided(group, rule, recorded, ids, len(rounds))
+                )
             elif rule.name in WITHOUT_TARGET:
                 entry = asdict(self._without_target(rule, [recorded[cell_id] for cell_id in ids]))
             else:
@@ -209,6 +226,32 @@ class Deciding:
             }
         return made
 
+    def _by_time(
+        self, group: Mapping[str, Any], rule: Rule, cells: Sequence[CellRounds]
+    ) -> dict[str, Any] | None:
+        """Return the decision about a group of which all rounds fit into its measuring time; None: its values decide.
+
+        The first look at the group decides it, before any difference is seen. So these rounds are one look.
+        """
+        if "most" not in self._stopping or group["key"] in self._decisions:
+            return None
+        found = self._timed(rule.maximum, self._stopping["most"], cells)
+        return {**asdict(found), "rule": BY_TIME} if found.met else None
+
+    def _until_decided(
+        self,
+        group: Mapping[str, Any],
+        rule: Rule,
+        recorded: Mapping[str, CellRounds],
+        ids: Sequence[str],
+        seen: int,
+    ) -> GroupDecision:
+        cells, earlier = self._header["cells"], self._decisions.get(group["key"], {})
+        pairs, logs = pairs_of(group, cells, recorded, hopeful=True), logs_of(group, cells, recorded)
+        kept, gone = earlier.get("pairs", ()), earlier.get("cells", {})
+        spent = self._spent(recorded)
+        return decide_early(rule, pairs, logs, ids, self._discarded, seen, kept, spent, gone)
+
     def _spent(self, recorded: Mapping[str, CellRounds]) -> Spent:
         if "budget_s" not in self._stopping:
             return Spent()
@@ -226,8 +269,11 @@ class Deciding:
         if rule.name == BY_COUNTERS:
             groups_here = max(cell.counter_groups for cell in cells)
             return decide_by_counters(rule.pilot, rule.maximum, self._stopping["each_counter"], groups_here)
+        return self._timed(rule.pilot, rule.maximum, cells)
+
+    def _timed(self, least: int, most: int, cells: Sequence[CellRounds]) -> GroupDecision:
         walls_ns = [[] if cell.skipped else cell.walls_ns for cell in cells]
-        return decide_by_time(rule.pilot, rule.maximum, self._stopping["seconds"], walls_ns)
+        return decide_by_time(least, most, self._stopping["seconds"], walls_ns)
 
 
 def _write(path: Path, value: dict[str, Any]) -> None:

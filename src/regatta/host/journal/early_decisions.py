@@ -15,7 +15,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from regatta.host.journal.looks import Limits, Look, is_dependent, look, looks_until
+from regatta.host.journal.looks import (
+    LEAST_SEEN,
+    Limits,
+    Look,
+    is_dependent,
+    look,
+    looks_until,
+    rounds_expected,
+)
 from regatta.host.journal.modes import modes_in
 from regatta.host.journal.stopping import LEAST_BLOCKS, GroupDecision, Pair, PairDecision, Rule, has_no_spread
 
@@ -132,15 +140,17 @@ def _judge(rule: Rule, pair: Pair, logs: Logs, first: int, seen: int, spent: Spe
     limits = Limits(rule.t, rule.width)
     doubt, doubted_at = "", 0
     last: Look | None = None
-    looks = [looked_at for looked_at in looks_until(rule.maximum) if looked_at <= seen]
+    looks = [looked_at for looked_at in looks_until(rule.maximum) if rule.pilot <= looked_at <= seen]
     for looked_at in looks:
         differences = [d for d, round_ in zip(pair.differences, pair.rounds) if round_ - first < looked_at]
         # The budget ended no earlier look, or there would be an answer; rounds that were repeated since may have spent it.
         left = _rounds_left(rule, first, looked_at, spent if looked_at == looks[-1] else Spent())
         if len(differences) < LEAST_BLOCKS:
-            if left > 0:
+            busy = rule.is_awaited and looked_at >= LEAST_SEEN
+            if left > 0 and not busy:
                 continue
-            reason = f"too few complete blocks to decide: {len(differences)}{_within(rule, looked_at)}"
+            within = f" after {looked_at} rounds" if left > 0 else _within(rule, looked_at)
+            reason = f"too few complete blocks to decide: {len(differences)}{within}"
             return _undecided(pair, len(differences), looked_at, reason)
         if not doubt and looked_at >= max(DOUBTED_FROM, 2 * doubted_at):
             doubt, doubted_at = _doubt(rule, pair, differences, logs, first, looked_at), looked_at
@@ -149,10 +159,12 @@ def _judge(rule: Rule, pair: Pair, logs: Logs, first: int, seen: int, spent: Spe
             last = _without_spread(rule, pair, differences, logs, first + looked_at, left)
             why = "" if last.half_width == 0 else "the differences do not vary"
         if last.outcome is not None and (left <= 0 or not why):
-            return _decided(rule, pair, last, looked_at, why, left)
+            return _decided(rule, pair, last, looked_at, why, left, limits)
+    expected = None if last is None or doubt else rounds_expected(last, limits)
     return PairDecision(
         pair.a, pair.b, pair.series, 0 if last is None else last.n, *_widths(rule, last), None, False,
-        f"{doubt}: all {rule.maximum} rounds are needed" if doubt else f"no answer after {seen} rounds",
+        f"{doubt}: all {rule.maximum} rounds are needed" if doubt else f"no answer after {seen} rounds{_about(expected)}",
+        expected=expected,
     )  # fmt: skip
 
 
@@ -179,19 +191,26 @@ def _without_spread(
     return Look("less" if mean < 0 else "greater", n, mean, 0.0, 0.0)
 
 
-def _decided(rule: Rule, pair: Pair, found: Look, needed: int, doubt: str, left: int) -> PairDecision:
-    if found.outcome != "undecided":
+def _decided(
+    rule: Rule, pair: Pair, found: Look, needed: int, doubt: str, left: int, limits: Limits
+) -> PairDecision:
+    met = found.outcome != "undecided"
+    expected = None if met or doubt else rounds_expected(found, limits)
+    if met:
         reason = f"answer after {needed} rounds"
     elif left <= 0:
         reason = f"no answer{_within(rule, needed)}"
     else:
         reason = f"no answer to be expected: a chance of {100 * found.chance:.1f} % in the {left} rounds that are left"
-    if doubt:
-        reason = f"{reason}; {doubt}"
-    met = found.outcome != "undecided"
+    reason = f"{reason}; {doubt}" if doubt else f"{reason}{_about(expected)}"
+    widths = _widths(rule, found)
     return PairDecision(
-        pair.a, pair.b, pair.series, found.n, *_widths(rule, found), needed, met, reason, found.outcome
+        pair.a, pair.b, pair.series, found.n, *widths, needed, met, reason, found.outcome, expected
     )
+
+
+def _about(expected: int | None) -> str:
+    return "" if expected is None else f"; about {expected} rounds would give one"
 
 
 def _within(rule: Rule, rounds: int) -> str:

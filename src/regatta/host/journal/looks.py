@@ -93,6 +93,15 @@ def look(differences: Sequence[float], limits: Limits, left: int) -> Look:
     return Look("undecided" if chance < FUTILE else None, n, mean, sd, half, chance)
 
 
+def rounds_expected(found: Look, limits: Limits) -> int:
+    """Return about how many rounds give an answer, with the mean and the spread of a look.
+
+    The interval must be narrow enough to exclude equality, or every relevant difference; the smaller number is returned.
+    """
+    nearer = max(abs(found.mean), limits.relevance - abs(found.mean))
+    return max(found.n, math.ceil((limits.t[-1] * found.sd / nearer) ** 2))
+
+
 def is_dependent(differences: Sequence[float]) -> bool:
     """Return whether neighbours are so similar or so different that the differences are not independent.
 

@@ -57,12 +57,15 @@ class Rule:
     target_percent: float
     #: two-sided quantiles of Student's t for 1, 2, ... degrees of freedom; with `decide`, of each look
     t: Sequence[float]
+    #: with `decide`: whether somebody waits for the end, because the spec names a measuring time
+    is_awaited: bool = False
 
     @classmethod
     def from_plan(cls, stopping: Mapping[str, Any]) -> Rule:
         """Create the rule from `stopping` in `plan.json`. `counters` and `seconds` have no target and need no quantiles."""
         target, t = stopping.get("target_percent", math.nan), stopping.get("t", ())
-        return cls(stopping["rule"], stopping["pilot"], stopping["maximum"], target, t)
+        awaited = stopping["rule"] == UNTIL_DECIDED and "seconds" in stopping
+        return cls(stopping["rule"], stopping["pilot"], stopping["maximum"], target, t, awaited)
 
     @property
     def width(self) -> float:
@@ -121,6 +124,8 @@ class PairDecision:
     reason: str
     #: with `decide`, once it has one
     outcome: Outcome | None = None
+    #: with `decide`, without an answer: about how many rounds would give one; None: unknown
+    expected: int | None = None
 
 
 @dataclass(frozen=True)

@@ -413,7 +413,7 @@ class Stopping:
     `javastats`: after `pilot` rounds, as soon as the interval is narrow enough. `javastats-cell`: the same for each cell, by the
     interval of its mean. `decide`: from `pilot` rounds on, until each comparison has an answer. `counters`: `pilot` rounds, then
     as many as the host's groups of counters require. `seconds`: `pilot` rounds, then as many as the time per cell allows. All
-    stop after `maximum` rounds.
+    stop after `maximum` rounds, except `decide` where `most` is given.
     """
 
     rule: StoppingRule
@@ -424,8 +424,10 @@ class Stopping:
     target_percent: float | None = None
     #: with `counters`: rounds in which each group is counted, at least; else None
     each_counter: int | None = None
-    #: with `seconds`: measuring time of each cell; else None
+    #: with `seconds`, and with `decide` if it has one: measuring time of each cell; else None
     seconds: float | None = None
+    #: with `decide` and `seconds`: maximum of a block group of which `maximum` rounds and more fit into that time; else None
+    most: int | None = None
     #: with `decide`: measuring time of the experiment on each host; None: no limit
     budget_s: float | None = None
 

@@ -295,6 +295,27 @@ def test_rounds_follow_the_time_from_one_preparation_to_the_next(
     assert max(rounds(runner)) == min(needed, 8) - 1
 
 
+@pytest.mark.parametrize(
+    ("seconds", "needed", "rule"), [(0.5, 6, "decide"), (1.5, 7, "seconds"), (9.0, 12, "seconds")]
+)
+def test_values_decide_only_where_few_rounds_fit_into_the_time(
+    runner: Runner, seconds: float, needed: int, rule: str
+) -> None:
+    """Rounds of 400 ms, of which at most 6 are looked at: more than 6 need 1.2 s for each of two cells."""
+    cells = [reporting("a", noisy(9)), reporting("b", [1e6])]
+    t = t_quantiles(0.99, 5)
+    plan(runner, cells, rule="decide", pilot=4, maximum=6, seconds=seconds, most=12, t=t, target_percent=0.1)
+    written = write_journal(runner.folder.path, _timed(cells, 300), HOST)
+    written.rename(written.with_name("00000.jsonl"))
+    for segment in (1, 2):
+        done = runner.run(segment)
+        assert (done.returncode, done.stderr) == (0, "")
+    found = decision(runner)
+    assert (found["rule"], found["seen"]) == (rule, 4 if rule == "seconds" else 6)
+    assert found["needed"] == needed
+    assert max(rounds(runner)) == found["needed"] - 1
+
+
 def test_a_cell_of_no_comparison_runs_as_long_as_any_other(runner: Runner) -> None:
     cells = [reporting("a", noisy(0.1)), reporting("b", [2e6]), reporting("canary", noisy(5))]
     plan(runner, cells)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from helpers.runner_plans import HOST, Runner, python, write_plan
 from regatta.host.journal.decisions import DECISIONS, planned_rounds, read_decisions
 from regatta.host.journal.early_decisions import Spent, decide_early
 from regatta.host.journal.journal import read_records
+from regatta.host.journal.looks import Limits, look
 from regatta.host.journal.stopping import Pair, Rule
 from regatta.planner.stopping import t_quantiles
 
@@ -87,6 +89,42 @@ def test_missing_rounds_are_waited_for_and_at_the_end_it_is_said() -> None:
     found = decided([few], MAXIMUM)
     assert (found.needed, found.pairs[0].outcome) == (MAXIMUM, "undecided")
     assert "too few" in found.reason
+
+
+def test_somebody_who_waits_is_told_after_ten_rounds_that_there_are_too_few() -> None:
+    few = Pair("a", "b", "", [0.5, 0.5], "", [0, 5])
+    awaited = replace(RULE, is_awaited=True)
+    assert decide_early(awaited, [few], logs("a", "b"), ["a", "b"], 0, 9).needed is None
+    found = decide_early(awaited, [few], logs("a", "b"), ["a", "b"], 0, 10)
+    assert (found.needed, found.pairs[0].outcome) == (10, "undecided")
+    assert found.reason.endswith(": 2 after 10 rounds")
+
+
+def test_no_look_is_before_the_pilot() -> None:
+    rule = replace(RULE, pilot=6)
+    clear = [pair([0.5, 0.501, 0.499, 0.5, 0.501, 0.5])]
+    assert decide_early(rule, clear, logs("a", "b"), ["a", "b"], 0, 5).needed is None
+    assert decide_early(rule, clear, logs("a", "b"), ["a", "b"], 0, 6).needed == 6
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.01, 0.03])
+def test_the_expected_rounds_give_an_answer_at_this_mean_and_spread(mean: float) -> None:
+    few = [mean + noise / 20 for noise in NOISE[:8]]
+    (open_,) = decided([pair(few)], 8).pairs
+    assert open_.outcome is None
+    assert open_.expected is not None
+    assert open_.reason.endswith(f"about {open_.expected} rounds would give one")
+    centre, sd = statistics.fmean(few), statistics.stdev(few)
+
+    def outcome(n: int) -> str | None:
+        """What the last of n rounds with this mean and spread says."""
+        spread = [centre + sign * sd * math.sqrt((n - 1) / n) for sign in (1, -1) * (n // 2)]
+        limits = Limits(t_quantiles(0.993, n), RULE.width)
+        return look(spread, limits, 0).outcome
+
+    more, fewer = (2 * round(open_.expected * share / 2) for share in (1.1, 0.7))
+    assert outcome(more) in ("equivalent", "less", "greater")
+    assert outcome(fewer) == "undecided"
 
 
 def test_what_can_never_be_compared_is_left_out() -> None:

@@ -18,7 +18,7 @@ from regatta.answers.spine.stops import StopGroup
 from regatta.answers.spine.words import counted
 from regatta.figures.text import show_percent
 from regatta.host.journal.looks import Outcome
-from regatta.host.journal.stopping import PER_CELL, UNTIL_DECIDED, WITHOUT_TARGET
+from regatta.host.journal.stopping import PER_CELL, UNTIL_DECIDED
 from regatta.stats.estimate import Floats, Interval
 from regatta.stats.intervals import geometric_mean, mean_interval, t_quantile
 
@@ -87,8 +87,7 @@ def judge_stops(context: Context) -> tuple[StoppedGroup, ...]:
 
     Rounds that follow the groups of counters or a measuring time have no target width. The topic of counters tells about the former.
     """
-    groups = context.stops.groups
-    return tuple(_judge(group, context) for group in groups if group.rule["rule"] not in WITHOUT_TARGET)
+    return tuple(_judge(group, context) for group in context.stops.groups if group.is_by_values)
 
 
 def stop_words(groups: Sequence[StoppedGroup], method: str = REGATTA) -> tuple[str, ...]:
