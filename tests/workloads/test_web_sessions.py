@@ -171,7 +171,7 @@ def test_requests_of_the_warm_up_are_sent_and_not_counted(web_sources: Path, tmp
 def test_users_of_the_closed_loop_play_whole_sessions(web_sources: Path, tmp_path: Path, server: str) -> None:
     """Each user starts within a session, and the end of the run cuts its last one."""
     file = write_sessions(tmp_path / "sessions", SIZES, MIXED)
-    options = ("--loop=closed", "--users=20", "--window-ms=700")
+    options = ("--loop=closed", "--users=20", "--window-ms=2000")
     outcome, log = load(web_sources, tmp_path / "work", file, *options, server=server)
     told = json.loads(outcome.stdout)
     assert len(log) == told["planned"] > 20

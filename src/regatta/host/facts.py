@@ -6,6 +6,7 @@ import os
 import platform
 import re
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timezone
 from pathlib import Path
 
 from regatta.host.values.cpu_list import parse_cpu_list
@@ -17,6 +18,15 @@ _CACHE_SIZE = re.compile(r"(\d+)([KMG])")
 _CACHE_KIB = {"K": 1, "M": 1024, "G": 1024 * 1024}
 _CACHE_KINDS = {"Data": "d", "Instruction": "i"}
 _INSTALLED_JVMS = Path("/usr/lib/jvm")
+#: what package managers write with each change: dpkg, rpm, apk and pacman
+_PACKAGES = (
+    "var/lib/dpkg/status",
+    "usr/lib/sysimage/rpm/rpmdb.sqlite",
+    "var/lib/rpm/rpmdb.sqlite",
+    "var/lib/rpm/Packages",
+    "lib/apk/db/installed",
+    "var/lib/pacman/local",
+)
 #: numbers of ARM processors -> names
 _MAKERS = {
     0x41: "ARM", 0x42: "Broadcom", 0x43: "Cavium", 0x46: "Fujitsu", 0x48: "HiSilicon", 0x4E: "NVIDIA", 0x50: "APM",
@@ -138,6 +148,17 @@ def _governor(root: Path) -> str:
     return ", ".join(sorted(found - {""}))
 
 
+def _packages(root: Path) -> str:
+    """Return when packages were last installed, upgraded or removed, to the second; "" without a known package manager."""
+    for name in _PACKAGES:
+        try:
+            changed_s = int((root / name).stat().st_mtime)
+        except OSError:
+            continue
+        return f"changed {datetime.fromtimestamp(changed_s, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+    return ""
+
+
 def _cpus(root: Path) -> int:
     """Return the number of present CPUs, including those that are offline to reduce noise."""
     try:
@@ -147,10 +168,11 @@ def _cpus(root: Path) -> int:
 
 
 def local_facts(root: Path = _ROOT) -> dict[str, str]:
-    """Return facts that change only with hardware, software or settings: processor, caches, memory, firmware, kernel, governor, C library.
+    """Return facts that change only with hardware, software or settings: processor, caches, memory, firmware, kernel, governor,
+    packages, C library.
 
     Args:
-        root: parent of `proc` and `sys`; another tree in tests.
+        root: parent of `proc`, `sys` and `var`; another tree in tests.
     """
     cpuinfo = _text(root / "proc/cpuinfo")
     memory_kib = _first(_text(root / "proc/meminfo"), "MemTotal").split(" ")[0]
@@ -168,6 +190,7 @@ def local_facts(root: Path = _ROOT) -> dict[str, str]:
         "microcode": _microcode(cpuinfo, root),
         "mitigations": _mitigations(root),
         "governor": _governor(root),
+        "packages": _packages(root),
         # Not with another tree, whose library is unknown.
         "libc": " ".join(filter(None, platform.libc_ver())) if root == _ROOT else "",
     }
@@ -190,7 +213,7 @@ def _kind(cpuinfo: str, root: Path) -> str:
 
 
 #: facts that can change without another machine; earlier versions do not have them
-SETTINGS = ("governor", "libc")
+SETTINGS = ("governor", "libc", "packages")
 #: facts whose change cannot be distinguished from a change of the measured software
 _OF_THE_FINGERPRINT = ("cpu", "cpus", "microcode", "memory", "kernel", "firmware", "mitigations")
 

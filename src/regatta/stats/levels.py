@@ -63,6 +63,29 @@ def levels_of(counts: Sequence[int], s_squared: Sequence[float]) -> VarianceLeve
     return VarianceLevels(tuple(counts), tuple(s_squared), tuple(t_squared), reason)
 
 
+def time_for_precision(
+    t_squared: Sequence[float], costs: Sequence[float], iterations: float, instead_of: float
+) -> float:
+    """Return the time that one number of iterations per invocation needs for the precision of another, as a share of its time.
+
+    The variance of the mean of n invocations of r iterations is (T_1²/r + T_2²) / n, and their time is n (c_1 r + c_2). So the
+    time for a given variance is proportional to (T_1²/r + T_2²) (c_1 r + c_2).
+
+    Args:
+        t_squared: T_1² and T_2², unit of the values squared; one below 0 counts as 0. Their sum is above 0.
+        costs: c_1 and c_2, > 0, in one unit.
+        iterations, instead_of: r of either, >= 1.
+
+    Source: the minimized product in Kalibera and Jones (ISMM 2013), section 6.
+    """
+    within, between = (max(0.0, value) for value in t_squared)
+
+    def product(count: float) -> float:
+        return (within / count + between) * (costs[0] * count + costs[1])
+
+    return product(iterations) / product(instead_of)
+
+
 def optimal_repetitions(levels: VarianceLevels, costs: Sequence[float]) -> tuple[Repetitions, ...]:
     """Return the repetitions of each level except the highest that give the narrowest interval for a given time.
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from regatta.answers.spine.facts import fingerprint_of
 from regatta.answers.topics.memory.topic import Cache, caches_of
 from regatta.host.facts import cache_text, host_class, local_facts
 
@@ -49,6 +51,20 @@ def test_without_the_kernels_folder_there_is_nothing_to_tell(tmp_path: Path) -> 
     assert cache_text(tmp_path / "none") == ""
     assert caches_of({}) == []
     assert caches_of({"caches": "none known"}) == []
+
+
+@pytest.mark.parametrize("database", ["var/lib/dpkg/status", "lib/apk/db/installed", "var/lib/pacman/local"])
+def test_a_host_says_when_its_packages_changed(tmp_path: Path, database: str) -> None:
+    assert "packages" not in local_facts(tmp_path)
+    path = tmp_path / database
+    path.mkdir(parents=True)
+    os.utime(path, (1_780_000_000.9, 1_780_000_000.9))
+    assert local_facts(tmp_path)["packages"].split() == ["changed", "2026-05-28", "20:26:40", "UTC"]
+
+
+def test_what_changes_without_another_machine_is_no_part_of_the_identity_of_a_host() -> None:
+    facts = {"cpu": "a processor", "governor": "performance", "packages": "changed today"}
+    assert fingerprint_of(facts) == "cpu a processor"
 
 
 def test_caches_are_no_part_of_a_hosts_class() -> None:

@@ -16,7 +16,7 @@ from scipy import stats
 from helpers.golden import Golden
 from helpers.one_at_a_time import variance_levels
 from regatta.stats.intervals import geometric_mean
-from regatta.stats.levels import optimal_repetitions
+from regatta.stats.levels import levels_of, optimal_repetitions, time_for_precision
 from regatta.stats.ratios import welch_log_ratio
 from regatta.stats.suite_mean import Together, suite_ratio
 
@@ -57,6 +57,40 @@ def test_repetitions_follow_costs_and_variances() -> None:
     ]
     assert [r.count for r in found] == [math.ceil(value) for value in expected]
     assert [r.count for r in found] == pytest.approx([8, 7], abs=1)
+
+
+def test_the_time_for_a_precision_is_that_of_a_simulation() -> None:
+    """Invocations of 2 or 12 iterations in the same time: the variances of both means have the ratio of the times."""
+    rng = np.random.default_rng(7)
+    within, between, costs = 4.0, 1.0, (1.0, 10.0)
+    spent = 12 * 22 * 100
+
+    def variance_of_the_mean(iterations: int) -> float:
+        invocations = round(spent / (costs[0] * iterations + costs[1]))
+        shape = (4000, invocations)
+        means = rng.normal(0, math.sqrt(between), shape) + rng.normal(
+            0, math.sqrt(within / iterations), shape
+        )
+        return float(means.mean(axis=1).var())
+
+    expected = variance_of_the_mean(12) / variance_of_the_mean(2)
+    found = time_for_precision((within, between), costs, 12, 2)
+    # A variance of 4000 values has a relative error of 2.2 %.
+    assert found == pytest.approx(expected, rel=0.12)
+    assert found == pytest.approx((4 / 12 + 1) * 22 / ((4 / 2 + 1) * 12))
+
+
+@given(st.floats(0.001, 1000), st.floats(0.001, 1000), st.floats(0.001, 1000))
+def test_no_number_of_iterations_needs_much_less_time_than_the_best(
+    within: float, between: float, start: float
+) -> None:
+    levels = levels_of((2, 2), (within, between + within / 2))
+    (best,) = optimal_repetitions(levels, (1.0, start))
+    for other in (best.count - 1, best.count + 1, 2 * best.count):
+        if other >= 1:
+            # The best number is rounded up.
+            least = 1.0 / (1.0 + 1.0 / best.count) ** 2
+            assert time_for_precision(levels.t_squared, (1.0, start), other, best.count) > 0.999 * least
 
 
 def test_a_level_without_variance_of_its_own_is_repeated_once_and_the_one_below_as_often_as_one_likes(

@@ -24,7 +24,7 @@ from regatta.figures.section import Column, Section, Table, table_of
 from regatta.figures.text import parameters_text, show_number, show_percent
 from regatta.host.units import UNITS
 from regatta.host.values.experiment import Scalar
-from regatta.stats.levels import VarianceLevels, levels_of, optimal_repetitions
+from regatta.stats.levels import VarianceLevels, levels_of, optimal_repetitions, time_for_precision
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,19 @@ class CellLevels:
         total = sum(clipped)
         return tuple(100.0 * t / total if total > 0 else float("nan") for t in clipped)
 
+    @property
+    def best_time_percent(self) -> float:
+        """Return the machine time for the same precision with `best_iterations`, in percent of that as measured; NaN if unknown."""
+        if not math.isfinite(self.best_iterations):
+            return math.nan
+        costs = self.iteration_s, self.invocation_s
+        return 100.0 * time_for_precision(self.t_squared[:2], costs, self.best_iterations, self.counts[0])
+
 
 #: more series are summarized
 _FEW = 3
+#: machine time of the best number of iterations above which the measured number is as good
+_AS_GOOD_PERCENT = 95.0
 _LEVELS = ("iterations", "invocations", "hosts")
 #: for windows that `cov` finds
 CHOSEN = "the window was selected for low variation, so the variation of iterations is a lower bound"
@@ -160,7 +170,7 @@ def level_words(found: Sequence[CellLevels], names: Names) -> tuple[str, ...]:
         used = sorted({one.counts[0] for one in on_hosts})
         sentences.append(
             f"most efficient number of iterations after warm-up per invocation: {min(best):.0f} to {max(best):.0f}"
-            f" (median {statistics.median(best):.0f}); measured: {' or '.join(map(str, used))}"
+            f" (median {statistics.median(best):.0f}); measured: {' or '.join(map(str, used))}{_time_words(on_hosts)}"
         )
     return tuple(sentences)
 
@@ -269,8 +279,17 @@ def _words(one: CellLevels, names: Names, several_hosts: bool) -> str:
     best = counted(int(one.best_iterations), "iteration")
     return (
         f"{text}; most efficient: {best} per invocation ({one.iteration_s:.2g} s per iteration,"
-        f" {one.invocation_s:.2g} s for start and warm-up)"
+        f" {one.invocation_s:.2g} s for start and warm-up){_time_words([one])}"
     )
+
+
+def _time_words(found: Sequence[CellLevels]) -> str:
+    """Say how much machine time the best numbers of iterations need; nothing if it is not less."""
+    percents = [one.best_time_percent for one in found if not math.isnan(one.best_time_percent)]
+    if not percents or min(percents) >= _AS_GOOD_PERCENT:
+        return ""
+    least, most = (show_percent(bound(percents) / 100, 2) for bound in (min, max))
+    return f", which needs {least if least == most else f'{least} to {most}'} of the machine time for the same precision"
 
 
 #: more series are described by sentences only
@@ -284,7 +303,8 @@ def levels_section(levels: Sequence[CellLevels], view: View) -> Section | None:
     return Section(
         "levels",
         words="Standard deviation that each level adds, in % of the mean (Kalibera and Jones 2013). Iterations: after warm-up, within "
-        "one invocation. Best iterations: the most efficient number of iterations after warm-up per invocation.",
+        "one invocation. Best iterations: the most efficient number of iterations after warm-up per invocation, and the machine time that "
+        "they need for the same precision, relative to the measured number.",
     )
 
 
@@ -305,6 +325,9 @@ def levels_tables(levels: Sequence[CellLevels], view: View) -> list[Table]:
             return ""
         return "any" if math.isinf(one.best_iterations) else show_number(one.best_iterations, 3)
 
+    def time(one: CellLevels) -> str:
+        return show_percent(one.best_time_percent / 100, 2) if len(one.levels) == 2 else ""
+
     columns: list[Column[CellLevels]] = [
         Column("host", lambda one: view.host(one.place.host or "all")),
         Column("benchmark", benchmark),
@@ -319,6 +342,7 @@ def levels_tables(levels: Sequence[CellLevels], view: View) -> list[Table]:
             numeric=True,
         ),
         Column("best iterations", best, numeric=True),
+        Column("machine time with them", time, numeric=True),
         Column("reason", lambda one: one.reason),
     ]
     return [table_of("", levels[:_ROWS], columns)]
@@ -331,6 +355,7 @@ def _document(levels: tuple[CellLevels, ...]) -> list[dict[str, Any]]:
             **plain(one),
             "spread_percent": plain(one.spread_percent),
             "share_percent": plain(one.share_percent),
+            "best_time_percent": plain(one.best_time_percent),
         }
         for one in levels
     ]

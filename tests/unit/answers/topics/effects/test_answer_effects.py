@@ -344,6 +344,14 @@ def test_the_variance_is_split_between_iterations_and_invocations(tmp_path: Path
     assert found.best_iterations == best.count
     (words,) = answer.findings["levels"]
     assert f"most efficient: {best.count:g} iterations per invocation" in words
+    variances = [max(0.0, t) for t in found.t_squared]
+    by_count = {
+        r: (variances[0] / r + variances[1]) * (r * iteration + 2.0 - 3 * iteration) for r in range(1, 100)
+    }
+    assert found.best_iterations in sorted(by_count, key=by_count.__getitem__)[:2]
+    share = by_count[found.best_iterations] / by_count[3]
+    assert found.best_time_percent == pytest.approx(100 * share)
+    assert (f"{100 * share:.2g} % of the machine time" in words) is (share < 0.95)
     json.dumps(document_of(answer), allow_nan=False)
 
 
