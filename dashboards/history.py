@@ -62,6 +62,10 @@ def history() -> Dashboard:
             Row(6, ((24, _shifts()),)),
             Row(9, ((24, repeated(_band(), "collector")),)),
             Section("Details: all collectors in one panel", (Row(10, ((24, _all()),)),)),
+            Section(
+                "Details: host or program (`canary` in the spec, and `regatta history EXPERIMENT... --ingest`)",
+                (Row(10, ((12, _canary()), (12, _at_one_speed()))),),
+            ),
         ),
         since="now-90d",
         annotations=(
@@ -89,11 +93,11 @@ def _shifts() -> PanelBuilder:
     return show_ratios(panel)
 
 
-def _lines(title: str, how: str, fields: str, group: str, name: str) -> PanelBuilder:
+def _lines(title: str, how: str, fields: str, group: str, name: str, where: str = _WHERE) -> PanelBuilder:
     """Return a line per series and unit. `name`: of a series, without the unit."""
     queries = [
         Query(f'SELECT {fields} FROM "estimate" WHERE {of_unit}{group}', "time_series", f"{name}{ending}")
-        for of_unit, ending in by_unit(_WHERE)
+        for of_unit, ending in by_unit(where)
     ]
     panel = over_time(title, how, _EMPTY, queries, "short", least=None)
     # Nights are further apart than the gaps of other panels.
@@ -113,6 +117,32 @@ def _band() -> PanelBuilder:
     return banded(panel, dict(UNITS.values()), "mean")
 
 
+def _canary() -> PanelBuilder:
+    panel = _lines(
+        "How fast was the host?",
+        "Mean of the canary on $host in each selected experiment, with its interval as a band. The canary is a program that never "
+        "changes, so a change of its time is one of the host.",
+        '"low", "point", "high"',
+        "",
+        "$col",
+        where=chosen("experiment", "host", also=("\"kind\" = 'canary'", TIMES)),
+    )
+    return banded(panel, dict(UNITS.values()), "mean of the canary")
+
+
+def _at_one_speed() -> PanelBuilder:
+    panel = _lines(
+        "$benchmark: how did it develop apart from its host?",
+        "Means as if $host had always been as fast as in the first experiment with a canary, one line per collector. A change is one of "
+        "the program.",
+        '"point"',
+        grouped(("collector",)),
+        "$tag_collector",
+        where=chosen(*_CELL, also=("\"kind\" = 'one-speed'", TIMES)),
+    )
+    return _named_by_collector(panel)
+
+
 def _all() -> PanelBuilder:
     panel = _lines(
         "Do all configurations change together?",
@@ -122,6 +152,10 @@ def _all() -> PanelBuilder:
         grouped(("collector",)),
         "$tag_collector",
     )
+    return _named_by_collector(panel)
+
+
+def _named_by_collector(panel: PanelBuilder) -> PanelBuilder:
     # Programs without a collector.
     steps(panel, [("renameByRegex", {"regex": "^none (.*)$", "renamePattern": "mean $1"})])
     return unit_columns(by_collector(panel))

@@ -76,9 +76,7 @@ def _ingest(found: History) -> None:
     from regatta.influx.history_points import write_history_points
 
     again = "regatta history EXPERIMENT... --ingest"
-    write_to_influx(
-        lambda client: write_history_points(found, client), "shifts and environment changes", again
-    )
+    write_to_influx(lambda client: write_history_points(found, client), "points of the history", again)
 
 
 def _show(found: History) -> None:

@@ -1,6 +1,6 @@
-"""A history of experiments as points: estimates of kind `shift`, with the tags of the shifted series, and `environment`.
+"""A history of experiments as points: estimates of its shifts, of what the canary shows, and of changes of the environment.
 
-Grafana shows them as annotations. An alert can name only tags. They belong to no journal: `regatta history`
+Grafana shows shifts and changes as annotations. An alert can name only tags. They belong to no journal: `regatta history`
 detects them, and more experiments can change the result. Therefore earlier shifts of the same experiments are
 deleted first.
 """
@@ -19,6 +19,8 @@ from regatta.host.values.experiment import Heap
 from regatta.influx.client import Client
 from regatta.influx.journal import tagged
 from regatta.influx.points import (
+    AT_ONE_SPEED,
+    CANARY,
     ENVIRONMENT,
     ESTIMATE,
     EVENT,
@@ -37,8 +39,12 @@ BEFORE = "before"
 
 
 def history_points(history: History) -> Iterator[Point]:
-    """Yield one estimate per shift, and per change of the environment, of the first experiment after it and at its start."""
-    return apart(chain(_shifts(history), (_change(history, one) for one in history.environment)))
+    """Yield one estimate per shift, and per change of the environment, of the first experiment after it and at its start.
+
+    Further ones are means of each experiment: of the canary, and of other series at one speed of the host.
+    """
+    changes = (_change(history, one) for one in history.environment)
+    return apart(chain(_shifts(history), _means(history), changes))
 
 
 def _shifts(history: History) -> Iterator[Point]:
@@ -50,6 +56,22 @@ def _shifts(history: History) -> Iterator[Point]:
             for shift in series.shifts:
                 if shift.cause == "host":
                     yield _point(history, series, shift, HOST_SHIFT)
+
+
+def _means(history: History) -> Iterator[Point]:
+    for series in history.series:
+        own = series if series.is_canary else series.at_one_speed
+        for point in () if own is None else own.points:
+            of = history.experiments[point.experiment]
+            yield estimate_point(
+                of.experiment, _place_of(series), (series.metric, series.unit, series.parameters),
+                (CANARY if series.is_canary else AT_ONE_SPEED, ""), point.mean, of.started_utc_ns, better=series.better,
+            )  # fmt: skip
+
+
+def _place_of(series: SeriesHistory) -> Place:
+    """Return the place of a series. The size of a heap that is a factor may differ between experiments."""
+    return replace(series.place, heap=series.place.heap.asked)
 
 
 def _change(history: History, change: EnvironmentChange) -> Point:
@@ -64,16 +86,14 @@ def _change(history: History, change: EnvironmentChange) -> Point:
 
 def _point(history: History, series: SeriesHistory, shift: LevelShift, kind: str) -> Point:
     since = history.experiments[shift.since]
-    # The size of a heap that is a factor may differ between experiments.
-    place = replace(series.place, heap=series.place.heap.asked)
     return estimate_point(
-        since.experiment, place, (series.metric, "ratio", series.parameters), (kind, BEFORE), shift.ratio,
+        since.experiment, _place_of(series), (series.metric, "ratio", series.parameters), (kind, BEFORE), shift.ratio,
         since.started_utc_ns, p=shift.p, better=series.better, label=shift.words, false_rate=series.told.false_rate,
     )  # fmt: skip
 
 
 def write_history_points(history: History, client: Client) -> int:
-    """Replace the shifts and changes of the environment of these experiments in the database; return their number.
+    """Replace what earlier histories of these experiments wrote into the database; return the number of points.
 
     Raises:
         StoreError: the database does not answer, or the account may not write or delete.

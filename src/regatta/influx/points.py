@@ -27,7 +27,9 @@ NO_LONGER_WRITTEN = ("plan", "cell")
 MEAN, RATIO, RUNTIME, OVERHEAD, DRIFT, SHIFT = "mean", "ratio", "runtime", "overhead", "drift", "shift"
 #: of histories: a shift that the host caused, and, without a number, what differs from the environment of the experiment before
 HOST_SHIFT, ENVIRONMENT = "host-shift", "environment"
-OF_HISTORIES = (SHIFT, HOST_SHIFT, ENVIRONMENT)
+#: of histories: the mean of the canary, and that of another series as if its host had not changed
+CANARY, AT_ONE_SPEED = "canary", "one-speed"
+OF_HISTORIES = (SHIFT, HOST_SHIFT, ENVIRONMENT, CANARY, AT_ONE_SPEED)
 #: kinds of ratios of platforms: for exactly these hosts and benchmarks, for similar hosts, and for similar benchmarks
 PLATFORM, SIMILAR_HOSTS, SIMILAR_BENCHMARKS = "platform", "platform-hosts", "platform-benchmarks"
 #: kind: change of a platform's values during its measurement

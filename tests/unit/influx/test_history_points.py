@@ -10,7 +10,14 @@ import pytest
 
 from helpers.influx_server import InfluxServer
 from regatta.answers.history.environment import EnvironmentChange
-from regatta.answers.history.result import History, LevelShift, PastExperiment, SeriesHistory, Track
+from regatta.answers.history.result import (
+    History,
+    LevelShift,
+    PastExperiment,
+    PastPoint,
+    SeriesHistory,
+    Track,
+)
 from regatta.answers.spine.parts import Place
 from regatta.cli.history import _ingest as write
 from regatta.host.errors import VerificationError
@@ -53,7 +60,7 @@ def test_shifts_that_the_database_refuses_are_told_and_fail(
     database = influx_server.new_database()
     influx_server.query(f'CREATE RETENTION POLICY short ON "{database}" DURATION 1h REPLICATION 1 DEFAULT')
     monkeypatch.setenv("REGATTA_INFLUX", str(influx_server.write_settings(tmp_path, database)))
-    with pytest.raises(VerificationError, match=r"2 shifts .* 1 rejected: points beyond"):
+    with pytest.raises(VerificationError, match=r"all 2 points .* 1 rejected: points beyond"):
         write(history_of(1000, 2000, time.time_ns()))
     (kept,) = influx_server.query("SELECT count(n) FROM estimate WHERE kind = 'shift'", database)
     assert kept["values"][0][1] == 1
@@ -98,6 +105,26 @@ def test_a_shift_is_an_estimate_of_the_first_experiment_after_it_when_that_began
     assert (fields["label"], fields["p"]) == ("h2 is slower since 1", 0.01)
     assert fields["false_rate"] == 0.04
     assert "heap_mib" not in fields
+
+
+def test_the_canary_and_values_at_one_speed_are_means_of_their_experiments() -> None:
+    def means(*values: float) -> tuple[PastPoint, ...]:
+        known = (Interval(10, value, value - 1, value + 1, 0.95, "t") for value in values)
+        return tuple(PastPoint(number, 48, mean, ()) for number, mean in enumerate(known))
+
+    track = Track(points=means(7, 8), shifts=(), replicates="invocations")
+    program, canary = (replace(series(name), points=means(1, 2)) for name in ("h2", "canary"))
+    both = (replace(program, at_one_speed=track), replace(canary, is_canary=True), replace(program))
+    points = list(history_points(replace(history_of(1000, 2000, 3000), series=both)))
+    kind, experiment, unit = (TAGS[ESTIMATE].index(name) for name in ("kind", "experiment", "unit"))
+    assert [(one.tags[kind], one.tags[experiment], one.fields["point"]) for one in points] == [
+        ("one-speed", "one", 7.0),
+        ("one-speed", "two", 8.0),
+        ("canary", "one", 1.0),
+        ("canary", "two", 2.0),
+    ]
+    assert {one.tags[unit] for one in points} == {"ns"}
+    assert points[0].time_ns == 1000
 
 
 def test_shifts_of_the_host_and_changes_of_the_environment_are_other_kinds() -> None:
