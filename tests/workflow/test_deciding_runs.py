@@ -91,6 +91,14 @@ def test_each_alternative_runs_until_its_answer_and_everybody_counts_the_same(
     assert measured.regatta("status", "small").stdout.startswith(f"small: complete, {planned} of {planned} ")
     plan = json.loads(measured.regatta("plan", "spec.yml", "--json").stdout)
     assert (plan["invocations"], plan["recorded"], plan["undecided"]) == (planned, planned, 0)
+    # What is clear after three rounds needs no more of them.
+    proposal = plan["proposal"]
+    loud = [
+        one for one in proposal["comparisons"] if "loud" in f"{one['a']} {one['b']}" and "quiet" in one["a"]
+    ]
+    assert [one["rounds"] for one in loud] == [3]
+    assert proposal["rounds"] > MAXIMUM
+    assert proposal["words"].startswith(f"rounds for an answer, relevant from 2 %: {proposal['rounds']}, ")
 
 
 def test_the_answer_names_what_is_decided_and_its_intervals_count_all_looks(

@@ -9,8 +9,16 @@ from typing import Any
 
 from regatta.answers.spine.words import counted
 from regatta.host.journal.comparison_rounds import pairs_of
+from regatta.host.journal.looks import Limits, Look, rounds_expected
 from regatta.host.journal.round_values import read_rounds
-from regatta.host.journal.stopping import LEAST_BLOCKS, Pair, Rule, percent_of, rounds_for
+from regatta.host.journal.stopping import (
+    LEAST_BLOCKS,
+    UNTIL_DECIDED,
+    Pair,
+    Rule,
+    percent_of,
+    rounds_for,
+)
 from regatta.host.values.experiment import Experiment, Stopping
 from regatta.planner.plan import HostPlan
 from regatta.planner.stopping import block_groups, t_quantiles
@@ -34,16 +42,22 @@ def propose_rounds(experiment: Experiment, plans: Mapping[str, HostPlan], folder
     Returns:
         `target_percent`; `comparisons`: host, `a` and `b` (labels; `b` is null if a cell is alone in its group), `parameters`,
         `n` blocks so far, `sd` of their differences of logs, `reached_percent` (half-width now) and `rounds` in total, null with
-        fewer than 3 blocks; `rounds`: the maximum over comparisons, null if unknown; `words`.
+        fewer than 3 blocks; `rounds`: the maximum over comparisons, null if unknown; `words`. With `decide`, the rounds are those
+        that give an answer with the mean and the spread so far, and the target is the relevance.
 
     Raises:
         OSError: a journal cannot be read.
     """
     stopping = experiment.stopping
     target = stopping.target_percent if stopping and stopping.target_percent else _TARGET_PERCENT
-    rule = Rule("stein", 2, _ALL_ROUNDS, target, t_quantiles(experiment.level, _MOST_DF))
+    decides = stopping is not None and stopping.rule == UNTIL_DECIDED
+    usual = Rule("stein", 2, _ALL_ROUNDS, target, t_quantiles(experiment.level, _MOST_DF))
+    rules = {
+        host: Rule.from_plan(plan.header("")["stopping"]) if decides else usual
+        for host, plan in plans.items()
+    }
     comparisons = [
-        one for host, plan in plans.items() for one in _of_host(host, experiment, plan, folder, rule)
+        one for host, plan in plans.items() for one in _of_host(host, experiment, plan, folder, rules[host])
     ]
     known = [one for one in comparisons if one["rounds"] is not None]
     worst = max(known, key=lambda one: one["rounds"], default=None)
@@ -51,7 +65,13 @@ def propose_rounds(experiment: Experiment, plans: Mapping[str, HostPlan], folder
         "target_percent": target,
         "comparisons": comparisons,
         "rounds": None if worst is None else worst["rounds"],
-        "words": _words(target, worst, len(comparisons) - len(known)),
+        "words": _words(
+            f"rounds for an answer, relevant from {target:g} %"
+            if decides
+            else f"rounds for intervals within {target:g} %",
+            worst,
+            len(comparisons) - len(known),
+        ),
     }
 
 
@@ -86,17 +106,20 @@ def _need(pair: Pair, rule: Rule) -> dict[str, Any]:
         return {"n": n, "sd": None, "reached_percent": None, "rounds": None}
     sd = statistics.stdev(pair.differences)
     half = rule.quantile(n - 1) * sd / math.sqrt(n)
-    return {"n": n, "sd": sd, "reached_percent": percent_of(half), "rounds": rounds_for(rule, sd, n - 1)}
+    if rule.name == UNTIL_DECIDED:
+        found = Look(None, n, statistics.fmean(pair.differences), sd, half)
+        rounds = rounds_expected(found, Limits(rule.t, rule.width))
+    else:
+        rounds = rounds_for(rule, sd, n - 1)
+    return {"n": n, "sd": sd, "reached_percent": percent_of(half), "rounds": rounds}
 
 
-def _words(target: float, worst: Mapping[str, Any] | None, unknown: int) -> str:
+def _words(what: str, worst: Mapping[str, Any] | None, unknown: int) -> str:
     if worst is None:
-        return (
-            f"rounds for intervals within {target:g} %: undefined (fewer than {LEAST_BLOCKS} recorded rounds)"
-        )
+        return f"{what}: undefined (fewer than {LEAST_BLOCKS} recorded rounds)"
     against = f" / {worst['b']}" if worst["b"] else ""
     words = (
-        f"rounds for intervals within {target:g} %: {worst['rounds']}, from the standard deviation of {worst['a']}{against} "
+        f"{what}: {worst['rounds']}, from the standard deviation of {worst['a']}{against} "
         f"({100 * math.expm1(worst['sd']):.2g} %, n = {worst['n']})"
     )
     return f"{words}; undefined for {counted(unknown, 'comparison')}" if unknown else words
