@@ -98,7 +98,7 @@ def test_each_alternative_runs_until_its_answer_and_everybody_counts_the_same(
     ]
     assert [one["rounds"] for one in loud] == [3]
     assert proposal["rounds"] > MAXIMUM
-    assert proposal["words"].startswith(f"rounds for an answer, relevant from 2 %: {proposal['rounds']}, ")
+    assert proposal["words"].startswith("rounds for an answer, ")
 
 
 def test_the_answer_names_what_is_decided_and_its_intervals_count_all_looks(

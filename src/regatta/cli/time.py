@@ -278,6 +278,8 @@ def time(
         )
         time_answer.tell_failures(shown, runs_of)
         _tell_programs(programs)
+        for line in time_answer.undecided_words(answer) if complete else ():
+            click.echo(line, err=True)
         if precision is not None and complete:
             click.echo(time_answer.precision_words(answer), err=True)
         if save is not None:

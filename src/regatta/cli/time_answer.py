@@ -29,6 +29,8 @@ Runs = Mapping[str, Sequence[Record]]
 _FIRST_LINES = 5
 #: of a line of these, and of a line of a whole output
 _LONGEST_LINE, _LONGEST_OUTPUT = 200, 4000
+#: proposed runs relative to those that are expected to be enough
+_MARGIN = 1.5
 #: bytes of output that a record keeps at most
 _KEPT_BYTES = 1 << 20
 
@@ -307,6 +309,22 @@ def precision_words(answer: Answer) -> str:
         return f"precision reached: half-width {max(reached):.2g} % ({target})"
     runs = max(group.run for group in groups)
     return f"precision not reached: half-width {max(reached):.2g} % after {runs} runs ({target}); raise --max-runs"
+
+
+def undecided_words(answer: Answer) -> list[str]:
+    """Say for each comparison without an answer how many runs would be enough."""
+    from regatta.answers.topics.stopping.topic import STOPPING
+
+    found = []
+    for group in STOPPING.of(answer):
+        for pair in group.pairs:
+            if pair.outcome == "undecided" and pair.expected is not None:
+                # The spread is an estimate.
+                more = math.ceil(pair.expected * _MARGIN)
+                found.append(
+                    f"{pair.a_name} / {pair.b_name} is undecided; about {pair.expected} runs of each would be enough: --max-runs {more}"
+                )
+    return found
 
 
 def all_have_values(answer: Answer) -> bool:

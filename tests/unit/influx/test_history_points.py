@@ -60,7 +60,7 @@ def test_shifts_that_the_database_refuses_are_told_and_fail(
     database = influx_server.new_database()
     influx_server.query(f'CREATE RETENTION POLICY short ON "{database}" DURATION 1h REPLICATION 1 DEFAULT')
     monkeypatch.setenv("REGATTA_INFLUX", str(influx_server.write_settings(tmp_path, database)))
-    with pytest.raises(VerificationError, match=r"all 2 points .* 1 rejected: points beyond"):
+    with pytest.raises(VerificationError, match=r" 2 points .* 1 rejected"):
         write(history_of(1000, 2000, time.time_ns()))
     (kept,) = influx_server.query("SELECT count(n) FROM estimate WHERE kind = 'shift'", database)
     assert kept["values"][0][1] == 1

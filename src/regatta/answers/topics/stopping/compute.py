@@ -41,6 +41,8 @@ class StoppedPair:
     reason: str
     #: with `decide`: of a relative to b; "" before there is one
     outcome: Outcome | Literal[""] = ""
+    #: with `decide`, without an answer: about how many rounds would give one; None: unknown
+    expected: int | None = None
 
 
 @dataclass(frozen=True)
@@ -273,6 +275,7 @@ def _pair(
         reached_percent=_half_width_percent(interval, alone),
         reason=str(entry.get("reason", "")),
         outcome=entry.get("outcome") or "",
+        expected=entry.get("expected"),
     )
 
 
