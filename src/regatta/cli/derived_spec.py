@@ -12,6 +12,7 @@ import click
 from regatta.cli.options import Percentage
 from regatta.cli.run import run_and_show
 from regatta.host.errors import Problem, SpecError
+from regatta.host.journal.looks import FIRST
 from regatta.host.values.experiment import Experiment, Runtime, Stopping
 from regatta.host.values.host import Wish
 from regatta.spec.fields import NAME
@@ -60,6 +61,9 @@ def derived_spec(
         level: of all hosts together.
         aa: whether the baseline has a copy.
     """
+    own = own_rule(experiment)
+    if own is not None and own.pilot > FIRST and "decide" in rule:
+        rule = {"decide": {**rule["decide"], "pilot": min(own.pilot, rule["decide"]["maximum"])}}
     # Each host decides alone. Together they may give as many false alarms as one experiment of the user may.
     hosts = max(1, len(experiment.hosts))
     return {

@@ -87,7 +87,7 @@ def _progress(folder: Folder, host: str, segment: int) -> Iterator[Callable[[int
     due = due_before(folder, host, segment)
     what = "measuring; more runs may follow" if len(due) <= int(header["rows"]) else "measuring"
     if (header.get("stopping") or {}).get("rule") == UNTIL_DECIDED:
-        what = "measuring until differences are clear"
+        what = "measuring as long as needed"
 
     def seen() -> int:
         with suppress(OSError):

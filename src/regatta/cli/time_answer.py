@@ -314,6 +314,7 @@ def precision_words(answer: Answer) -> str:
 def undecided_words(answer: Answer) -> list[str]:
     """Say for each comparison without an answer how many runs would be enough."""
     from regatta.answers.topics.stopping.topic import STOPPING
+    from regatta.spec.invocations_schema import MAX_ADAPTIVE
 
     found = []
     for group in STOPPING.of(answer):
@@ -321,8 +322,9 @@ def undecided_words(answer: Answer) -> list[str]:
             if pair.outcome == "undecided" and pair.expected is not None:
                 # The spread is an estimate.
                 more = math.ceil(pair.expected * _MARGIN)
+                fix = f": --max-runs {more}" if more <= MAX_ADAPTIVE else ""
                 found.append(
-                    f"{pair.a_name} / {pair.b_name} is undecided; about {pair.expected} runs of each would be enough: --max-runs {more}"
+                    f"{pair.a_name} / {pair.b_name} is undecided; about {pair.expected} runs of each would be enough{fix}"
                 )
     return found
 

@@ -30,6 +30,7 @@ from regatta.host.journal.line_file import LineFile
 from regatta.host.journal.looks import Outcome
 from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.host.journal.record_shape import ALL_KEYS, shape_problem
+from regatta.host.journal.stopping import AMPLE_ROUNDS, BY_TIME
 from regatta.host.printable import printable
 from regatta.host.values.counters import PROFILE_FILE, PROGRAM_PROFILE
 from regatta.host.values.record import Record
@@ -67,6 +68,7 @@ class _Decision(BaseModel):
     model_config = ConfigDict(strict=True)
 
     needed: int | None
+    rule: str = ""
     met: bool
     modes: list[str]
     pairs: list[_Pair]
@@ -81,7 +83,12 @@ def _fits(entry: object, stopping: Mapping[str, Any]) -> bool:
     except ValidationError:
         return False
     rounds = [*found.cells.values(), *([] if found.needed is None else [found.needed])]
-    allowed = range(stopping["pilot"], stopping.get("most", stopping["maximum"]) + 1)
+    allowed = range(stopping["pilot"], stopping["maximum"] + 1)
+    if "most" in stopping and found.rule == BY_TIME:
+        allowed = range(min(AMPLE_ROUNDS, stopping["maximum"]), stopping["most"] + 1)
+        return found.needed in allowed
+    if found.rule not in ("", stopping["rule"]):
+        return False
     return (found.needed is not None or stopping["rule"] != "stein") and all(n in allowed for n in rounds)
 
 

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -22,9 +23,11 @@ _INSTALLED_JVMS = Path("/usr/lib/jvm")
 _PACKAGES = (
     "var/lib/dpkg/status",
     "usr/lib/sysimage/rpm/rpmdb.sqlite",
+    "usr/lib/sysimage/rpm/Packages.db",
     "var/lib/rpm/rpmdb.sqlite",
     "var/lib/rpm/Packages",
     "lib/apk/db/installed",
+    "usr/lib/apk/db/installed",
     "var/lib/pacman/local",
 )
 #: numbers of ARM processors -> names
@@ -150,13 +153,14 @@ def _governor(root: Path) -> str:
 
 def _packages(root: Path) -> str:
     """Return when packages were last installed, upgraded or removed, to the second; "" without a known package manager."""
+    changed_s = []
     for name in _PACKAGES:
-        try:
-            changed_s = int((root / name).stat().st_mtime)
-        except OSError:
-            continue
-        return f"changed {datetime.fromtimestamp(changed_s, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
-    return ""
+        with suppress(OSError):
+            changed_s.append(int((root / name).stat().st_mtime))
+    if not changed_s:
+        return ""
+    # A host can have the tools of another system.
+    return f"changed {datetime.fromtimestamp(max(changed_s), timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _cpus(root: Path) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from regatta.host.journal.looks import several_looks
 from regatta.host.journal.stopping import PER_CELL, UNTIL_DECIDED, WITHOUT_TARGET
 from regatta.host.values.cell import Cell
 from regatta.host.values.digest import digest_of
@@ -55,7 +56,8 @@ def _quantiles(experiment: Experiment, stopping: Stopping, compared: int) -> dic
     from regatta.stats.looks import level_of_looks
 
     # All intervals of a host together have the level of the experiment (Sidak).
-    level = level_of_looks(experiment.level ** (1 / compared), stopping.maximum)
+    looks = several_looks(stopping.pilot, stopping.maximum)
+    level = level_of_looks(experiment.level ** (1 / compared), looks)
     return {"t": t_quantiles(level, df), "compared": compared}
 
 

@@ -131,9 +131,10 @@ class Invocations(Strict):
     seconds: float | None = Field(
         None,
         description="Measuring time of each cell, in seconds. `fixed` rounds run first, then as many as this time allows, at most "
-        "`maximum`. With `decide`: where `decide.maximum` rounds or more fit into this time, as many run as fit, at most "
-        "`maximum`, and the values decide nothing. All alternatives of a block have the same number of rounds. A block group has this time for each of its cells. "
-        "The time of a round is the sum of the median times of its invocations in the `fixed` rounds, each with its preparation, the "
+        "`maximum`. With `decide`: where 30 rounds or more fit into this time (`decide.maximum`, if that is smaller), as many run as "
+        "fit, at most `maximum`. Else the values decide, and after ten rounds with fewer than three complete blocks, a comparison is "
+        "undecided. Without `decide`, all alternatives of a block have the same number of rounds. A block group has this time for each of its cells. "
+        "The time of a round is the sum of the median times of its invocations in the `fixed` rounds (`decide.pilot` rounds), each with its preparation, the "
         "work of the runner and the sync of its record, without repetitions of perturbed invocations.",
         gt=0,
         le=1_000_000,
@@ -195,6 +196,9 @@ class Invocations(Strict):
         name, least = "fixed", self.fixed or 0
         if self.decide is not None:
             name, least = "decide.maximum", self.decide.maximum
+            if self.decide.budget is not None:
+                fix = "remove `budget`, or `seconds` and `maximum`"
+                raise refusal("no `decide.budget` beside `seconds`", fix, key="seconds")
         if self.maximum < least:
             raise refusal(
                 f"`maximum` >= `{name}` ({least})", f"write `maximum: {least}` or more", key="maximum"

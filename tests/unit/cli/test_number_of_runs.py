@@ -117,7 +117,9 @@ def test_the_progress_counts_the_runs_that_a_look_expects(tmp_path: Path) -> Non
     assert due_before(folder, HOST, 0)[-1] == 2 * 11
     path = folder.decisions(HOST)
     path.parent.mkdir(parents=True)
-    for expected, runs in ((6, 2 * 7), (30, 2 * 11), (None, 2 * 11)):
-        looked = {"needed": None, "cells": {}, "pairs": [{"needed": None, "expected": expected}]}
+    for expected, runs in ((6, 2 * 7), (4, 2 * 6), (30, 2 * 11), (None, 2 * 11)):
+        # The comparison that is excluded counts for nothing.
+        pairs = [{"needed": None, "n": n, "expected": of} for n, of in ((3, expected), (0, None))]
+        looked = {"needed": None, "cells": {}, "seen": 4, "pairs": pairs}
         path.write_text(json.dumps({"v": DECISIONS_VERSION, "groups": {"k": looked}}))
         assert due_before(folder, HOST, 0)[-1] == runs

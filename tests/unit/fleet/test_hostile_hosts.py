@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -223,6 +224,35 @@ def test_a_host_cannot_end_an_alternative_outside_the_plan(bed: Bed, changes: di
     decisions = {"v": 1, "groups": {"k": decision(**changes)}}
     try:
         with pytest.raises(HostError, match="decisions"):
+            taken.finish({"decisions": decisions}, bed.segment().agent, "/x")
+    finally:
+        taken.close()
+
+
+@pytest.mark.parametrize(
+    ("rule", "needed", "is_right"),
+    [
+        ("seconds", 9, True),
+        ("seconds", 40, True),
+        ("seconds", 8, False),
+        ("seconds", 41, False),
+        ("seconds", None, False),
+        ("decide", 9, True),
+        ("decide", 10, False),
+        ("stein", 9, False),
+        ([], 9, False),
+    ],
+)
+def test_only_a_measuring_time_allows_more_rounds_than_the_rule(
+    bed: Bed, rule: object, needed: int | None, is_right: bool
+) -> None:
+    groups = [{"key": "k", "cells": [0]}]
+    stopping = {"rule": "decide", "groups": groups, "pilot": 3, "maximum": 9, "seconds": 3.0, "most": 40}
+    write_plan(bed.folder, [SLOW], rounds=40, stopping=stopping)
+    taken = TakenOver(bed.folder, HOST, Acceptance(bed.folder.host_header(HOST), 0), 0)
+    decisions = {"v": 1, "groups": {"k": decision(rule=rule, needed=needed)}}
+    try:
+        with nullcontext() if is_right else pytest.raises(HostError, match="decisions"):
             taken.finish({"decisions": decisions}, bed.segment().agent, "/x")
     finally:
         taken.close()

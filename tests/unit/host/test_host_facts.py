@@ -60,6 +60,11 @@ def test_a_host_says_when_its_packages_changed(tmp_path: Path, database: str) ->
     path.mkdir(parents=True)
     os.utime(path, (1_780_000_000.9, 1_780_000_000.9))
     assert local_facts(tmp_path)["packages"].split() == ["changed", "2026-05-28", "20:26:40", "UTC"]
+    # The tools of another system, which are never used.
+    other = tmp_path / "var/lib/rpm/Packages"
+    other.mkdir(parents=True)
+    os.utime(other, (1, 1))
+    assert local_facts(tmp_path)["packages"].split()[1] == "2026-05-28"
 
 
 def test_what_changes_without_another_machine_is_no_part_of_the_identity_of_a_host() -> None:

@@ -86,6 +86,11 @@ def test_deciding_shares_the_error_among_all_comparisons_of_the_host(
         0,
         rows * plan.experiment.rounds_per_segment,
     )
+    # The first look is after the pilot.
+    late = replace(plan.experiment, stopping=replace(stopping, pilot=7), rounds_per_segment=4)
+    assert segment_bounds(late, plan.row_count) == [(0, rows * 7), (rows * 7, rows * 9)]
+    one_look = plan_of(replace(late, stopping=replace(stopping, pilot=9)), host, minheaps)
+    assert one_look.header("")["stopping"]["t"] == t_quantiles(0.95 ** (1 / told["compared"]), 8)
     # With fewer comparisons, each has more of the error: a decision is another one.
     fewer = replace(plan, cells=plan.cells[: plan.group_sizes[0]], group_sizes=plan.group_sizes[:1])
     other = fewer.header("")["stopping"]["groups"][0]["key"]

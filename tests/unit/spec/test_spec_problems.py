@@ -164,6 +164,11 @@ def test_invocations_are_fixed_or_have_one_rule(one: One) -> None:
         ("{adaptive: {}, seconds: 3, maximum: 9}", "seconds", "remove `adaptive`"),
         ("{decide: {}, seconds: 3, maximum: 9}", "maximum", "write `maximum: 30` or more"),
         ("{decide: {pilot: 9, maximum: 8}}", "decide.maximum", "write `maximum: 9` or more"),
+        (
+            "{decide: {budget: 2h}, seconds: 3, maximum: 90}",
+            "seconds",
+            "remove `budget`, or `seconds` and `maximum`",
+        ),
         ("{fixed: 3, seconds: 0, maximum: 9}", "seconds", ""),
     ],
 )

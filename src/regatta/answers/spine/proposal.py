@@ -9,9 +9,11 @@ from typing import Any
 
 from regatta.answers.spine.words import counted
 from regatta.host.journal.comparison_rounds import pairs_of
-from regatta.host.journal.looks import Limits, Look, rounds_expected
+from regatta.host.journal.decisions import read_decisions
+from regatta.host.journal.looks import Limits, Look, look, rounds_expected
 from regatta.host.journal.round_values import read_rounds
 from regatta.host.journal.stopping import (
+    BY_TIME,
     LEAST_BLOCKS,
     UNTIL_DECIDED,
     Pair,
@@ -84,6 +86,7 @@ def _of_host(
     labels = {cell["cell_id"]: cell["label"] for cell in cells}
     rounds = range(experiment.discarded_rounds, _ALL_ROUNDS)
     by_id = {cell["cell_id"]: cell for cell in cells}
+    decisions = read_decisions(folder.decisions(host))
     recorded = read_rounds(
         folder.journal / host, by_id, rounds, vars(experiment.steady), vars(experiment.limits)
     )
@@ -93,22 +96,27 @@ def _of_host(
             "a": labels[pair.a],
             "b": labels.get(pair.b),
             "parameters": pair.series,
-            **_need(pair, rule),
+            **_need(pair, rule, experiment.discarded_rounds),
         }
         for group in groups
         for pair in pairs_of(group, cells, recorded)
+        # A measuring time that suffices decides without an answer.
+        if decisions.get(group["key"], {}).get("rule") != BY_TIME
     ]
 
 
-def _need(pair: Pair, rule: Rule) -> dict[str, Any]:
+def _need(pair: Pair, rule: Rule, first: int) -> dict[str, Any]:
     n = len(pair.differences)
-    if n < LEAST_BLOCKS:
+    # A single alternative has no answer.
+    if n < LEAST_BLOCKS or (rule.name == UNTIL_DECIDED and not pair.b):
         return {"n": n, "sd": None, "reached_percent": None, "rounds": None}
     sd = statistics.stdev(pair.differences)
     half = rule.quantile(n - 1) * sd / math.sqrt(n)
     if rule.name == UNTIL_DECIDED:
-        found = Look(None, n, statistics.fmean(pair.differences), sd, half)
-        rounds = rounds_expected(found, Limits(rule.t, rule.width))
+        mean, limits = statistics.fmean(pair.differences), Limits(rule.t, rule.width)
+        is_open = look(pair.differences, limits, 1).outcome in (None, "undecided")
+        so_far = pair.rounds[-1] - first + 1
+        rounds = rounds_expected(Look(None, n, mean, sd, half), limits, so_far) if is_open else so_far
     else:
         rounds = rounds_for(rule, sd, n - 1)
     return {"n": n, "sd": sd, "reached_percent": percent_of(half), "rounds": rounds}

@@ -9,6 +9,7 @@ from typing import Any
 from regatta.answers.spine.pairs import Pair
 from regatta.answers.spine.samples import PlannedCell, Samples
 from regatta.host.journal.decisions import groups_of, read_decisions, rounds_of_decision
+from regatta.host.journal.looks import several_looks
 from regatta.host.journal.stopping import LEAST_BLOCKS, UNTIL_DECIDED, WITHOUT_TARGET
 from regatta.store.folder import Folder
 
@@ -32,8 +33,8 @@ class StopGroup:
     @property
     def is_by_values(self) -> bool:
         """Return whether measured values decide, and not only the groups of counters or a measuring time."""
-        rules = {self.rule["rule"], (self.decision or {}).get("rule")}
-        return rules.isdisjoint(WITHOUT_TARGET)
+        rules = self.rule["rule"], (self.decision or {}).get("rule")
+        return not any(rule in WITHOUT_TARGET for rule in rules)
 
     def needed_of(self, cell: PlannedCell) -> int:
         """Return the rounds that a cell needs, without discarded ones; the maximum while that is not decided."""
@@ -51,8 +52,10 @@ class Stops:
     @property
     def looks(self) -> int:
         """Return the largest number of rounds if the rule looks at the values several times (`decide`), else 0."""
-        decided = [group.rule for group in self.groups if group.is_by_values]
-        return int(decided[0]["maximum"]) if decided and decided[0]["rule"] == UNTIL_DECIDED else 0
+        by_values = [group.rule for group in self.groups if group.is_by_values]
+        if not by_values or by_values[0]["rule"] != UNTIL_DECIDED:
+            return 0
+        return several_looks(int(by_values[0]["pilot"]), int(by_values[0]["maximum"]))
 
     def pilot_pairs(self, pair: Pair) -> int | None:
         """Return from how many common blocks of a comparison Stein's rule chose the number of rounds.

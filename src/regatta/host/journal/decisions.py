@@ -20,6 +20,7 @@ from regatta.host.journal.looks import looks_until
 from regatta.host.journal.plan_files import Row, WrittenPlan
 from regatta.host.journal.round_values import CellRounds, read_rounds
 from regatta.host.journal.stopping import (
+    AMPLE_ROUNDS,
     BY_COUNTERS,
     BY_TIME,
     UNTIL_DECIDED,
@@ -74,12 +75,12 @@ def planned_rounds(header: Mapping[str, Any], decisions: Mapping[str, Mapping[st
     """Return the rounds of each cell of a plan in order, with discarded rounds; the maximum for undecided groups."""
     rounds = [int(header["rounds"])] * len(header["cells"])
     groups = groups_of(header)
-    # With a measuring time, the plan has more rounds than comparisons can need.
-    most = header["stopping"]["maximum"] if groups and header["stopping"]["rule"] == UNTIL_DECIDED else None
     for group in groups:
         for index in group["cells"]:
             needed = needed_rounds(group, decisions, header["cells"][index]["cell_id"])
-            needed = most if needed is None else needed
+            if needed is None and group["key"] in decisions:
+                # After the first look, no more rounds than these can follow, though a measuring time may have allowed them.
+                needed = header["stopping"]["maximum"]
             if needed is not None:
                 rounds[index] = min(rounds[index], header["discarded_rounds"] + needed)
     if groups:
@@ -91,17 +92,22 @@ def planned_rounds(header: Mapping[str, Any], decisions: Mapping[str, Mapping[st
 
 
 def expected_rounds(header: Mapping[str, Any], decisions: Mapping[str, Mapping[str, Any]]) -> list[int]:
-    """Return `planned_rounds`, and for groups that `decide` has looked at as many rounds as it expects to need.
+    """Return `planned_rounds`, and for open groups of `decide` as many rounds as it expects to need.
 
     An estimate to display: the rule may need more rounds, at most the planned ones.
     """
     rounds = planned_rounds(header, decisions)
-    for group in undecided_groups(header, decisions):
-        pairs = decisions.get(group["key"], {}).get("pairs", ())
-        expected = [pair.get("expected") for pair in pairs if pair["needed"] is None]
+    discarded, stopping = int(header["discarded_rounds"]), header.get("stopping") or {}
+    for group in undecided_groups(header, decisions) if stopping.get("rule") == UNTIL_DECIDED else ():
+        entry = decisions.get(group["key"], {})
+        # Excluded comparisons have neither values nor an answer.
+        pairs = [pair for pair in entry.get("pairs", ()) if pair["needed"] is None and pair["n"]]
+        expected = [pair.get("expected") for pair in pairs]
+        likely = stopping["maximum"]
         if expected and None not in expected:
-            for index in group["cells"]:
-                rounds[index] = min(rounds[index], int(header["discarded_rounds"]) + max(expected))
+            likely = max(entry["seen"] + 1, *expected)
+        for index in group["cells"]:
+            rounds[index] = min(rounds[index], discarded + likely)
     return rounds
 
 
@@ -125,8 +131,9 @@ class Deciding:
         self._journal = journal
         self._path = journal / DECISIONS
         self._decisions = read_decisions(self._path)
-        looks = looks_until(self._stopping["maximum"]) if self._stopping["rule"] == UNTIL_DECIDED else ()
-        self._looks = {look for look in looks if look >= self._stopping["pilot"]}
+        early = self._stopping["rule"] == UNTIL_DECIDED
+        bounds = self._stopping["maximum"], self._stopping["pilot"]
+        self._looks = set(looks_until(*bounds) if early else ())
 
     def wants(self, row: Row) -> bool:
         """Return whether to run the row: its group, or the cell, needs the round, or is undecided."""
@@ -178,10 +185,9 @@ class Deciding:
 
     def _made(self, groups: list[dict[str, Any]], rule: Rule, rounds: range) -> dict[str, dict[str, Any]]:
         cells = self._header["cells"]
-        # The budget is that of all cells.
-        indices = (
-            range(len(cells)) if "budget_s" in self._stopping else [i for g in groups for i in g["cells"]]
-        )
+        # The budget is that of all cells, and the time of an invocation ends where the next one begins, also that of the canary.
+        all_count = "budget_s" in self._stopping or "seconds" in self._stopping
+        indices = range(len(cells)) if all_count else [i for g in groups for i in g["cells"]]
         wanted = {cells[i]["cell_id"]: cells[i] for i in indices}
         recorded = read_rounds(
             self._journal, wanted, rounds, self._stopping["steady"], self._header.get("limits")
@@ -211,6 +217,7 @@ class Deciding:
                         "rule",
                         "pilot",
                         "maximum",
+                        "most",
                         "target_percent",
                         "each_counter",
                         "seconds",
@@ -235,7 +242,7 @@ class Deciding:
         """
         if "most" not in self._stopping or group["key"] in self._decisions:
             return None
-        found = self._timed(rule.maximum, self._stopping["most"], cells)
+        found = self._timed(min(AMPLE_ROUNDS, rule.maximum), self._stopping["most"], cells)
         return {**asdict(found), "rule": BY_TIME} if found.met else None
 
     def _until_decided(

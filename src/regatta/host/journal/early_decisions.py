@@ -89,7 +89,7 @@ def decide_early(
     rounds = dict(gone)
     if not answers:
         why = next((pair.problem for pair in pairs if pair.problem), "one alternative")
-        needed = min(NOTHING_COMPARED, rule.maximum)
+        needed = min(max(NOTHING_COMPARED, rule.pilot), rule.maximum)
         return GroupDecision(needed, False, (), judged, f"no comparison possible: {why}", rounds)
     for cell_id in cell_ids:
         own = [one.needed for one in answers if cell_id in (one.a, one.b)]
@@ -138,9 +138,9 @@ def _undecided(pair: Pair, n: int, needed: int, reason: str) -> PairDecision:
 def _judge(rule: Rule, pair: Pair, logs: Logs, first: int, seen: int, spent: Spent) -> PairDecision:
     """Make all looks at a comparison until one has an answer."""
     limits = Limits(rule.t, rule.width)
-    doubt, doubted_at = "", 0
+    doubt, doubted_at, expected = "", 0, None
     last: Look | None = None
-    looks = [looked_at for looked_at in looks_until(rule.maximum) if rule.pilot <= looked_at <= seen]
+    looks = [looked_at for looked_at in looks_until(rule.maximum, rule.pilot) if looked_at <= seen]
     for looked_at in looks:
         differences = [d for d, round_ in zip(pair.differences, pair.rounds) if round_ - first < looked_at]
         # The budget ended no earlier look, or there would be an answer; rounds that were repeated since may have spent it.
@@ -158,9 +158,10 @@ def _judge(rule: Rule, pair: Pair, logs: Logs, first: int, seen: int, spent: Spe
         if has_no_spread(differences):
             last = _without_spread(rule, pair, differences, logs, first + looked_at, left)
             why = "" if last.half_width == 0 else "the differences do not vary"
+        is_open = last.outcome in (None, "undecided") and not why
+        expected = rounds_expected(last, limits, looked_at) if is_open else None
         if last.outcome is not None and (left <= 0 or not why):
-            return _decided(rule, pair, last, looked_at, why, left, limits)
-    expected = None if last is None or doubt else rounds_expected(last, limits)
+            return _decided(rule, pair, last, looked_at, why, left, expected)
     return PairDecision(
         pair.a, pair.b, pair.series, 0 if last is None else last.n, *_widths(rule, last), None, False,
         f"{doubt}: all {rule.maximum} rounds are needed" if doubt else f"no answer after {seen} rounds{_about(expected)}",
@@ -171,7 +172,8 @@ def _judge(rule: Rule, pair: Pair, logs: Logs, first: int, seen: int, spent: Spe
 def _rounds_left(rule: Rule, first: int, looked_at: int, spent: Spent) -> int:
     """Return how many rounds can follow a look; 0 if there is no time until the next one."""
     left = math.floor(min(rule.maximum - looked_at, spent.rounds_left(first + looked_at)))
-    following = next((one for one in looks_until(rule.maximum) if one > looked_at), looked_at)
+    looks = looks_until(rule.maximum, rule.pilot)
+    following = next((one for one in looks if one > looked_at), looked_at)
     return left if left >= following - looked_at else 0
 
 
@@ -192,10 +194,9 @@ def _without_spread(
 
 
 def _decided(
-    rule: Rule, pair: Pair, found: Look, needed: int, doubt: str, left: int, limits: Limits
+    rule: Rule, pair: Pair, found: Look, needed: int, doubt: str, left: int, expected: int | None
 ) -> PairDecision:
     met = found.outcome != "undecided"
-    expected = None if met or doubt else rounds_expected(found, limits)
     if met:
         reason = f"answer after {needed} rounds"
     elif left <= 0:

@@ -36,12 +36,20 @@ _DEPENDENT = 2.576
 Outcome = Literal["less", "greater", "equivalent", "undecided"]
 
 
-def looks_until(maximum: int) -> list[int]:
-    """Return the numbers of rounds after which a comparison is looked at, ascending; the last is `maximum`, if it is at least 3."""
+def looks_until(maximum: int, pilot: int = FIRST) -> list[int]:
+    """Return the numbers of rounds after which a comparison is looked at, ascending: from `pilot` to `maximum`.
+
+    Empty if the maximum is below the pilot, which is at least 3.
+    """
     found = list(range(FIRST, min(DENSE, maximum) + 1))
     while found and found[-1] < maximum:
         found.append(min(maximum, math.floor(found[-1] * _GROWTH + 0.5)))
-    return found
+    return [pilot, *(one for one in found if one > pilot)] if pilot <= maximum else []
+
+
+def several_looks(pilot: int, maximum: int) -> int:
+    """Return the largest number of rounds if there are several looks until then, for which intervals are adjusted; else 0."""
+    return maximum if pilot < maximum else 0
 
 
 @dataclass(frozen=True)
@@ -93,13 +101,29 @@ def look(differences: Sequence[float], limits: Limits, left: int) -> Look:
     return Look("undecided" if chance < FUTILE else None, n, mean, sd, half, chance)
 
 
-def rounds_expected(found: Look, limits: Limits) -> int:
-    """Return about how many rounds give an answer, with the mean and the spread of a look.
+def rounds_expected(found: Look, limits: Limits, rounds: int) -> int | None:
+    """Return about how many rounds give an answer, with the mean and the spread of a look, as if as many of them lost a block.
 
     The interval must be narrow enough to exclude equality, or every relevant difference; the smaller number is returned.
+
+    Args:
+        found: of a look without an answer, at 2 or more differences.
+        limits: beyond its quantiles, the last one counts.
+        rounds: those before the look; some have no difference.
+
+    Returns:
+        More than `rounds`. None without a spread.
     """
+    if found.sd <= 0.0:
+        return None
     nearer = max(abs(found.mean), limits.relevance - abs(found.mean))
-    return max(found.n, math.ceil((limits.t[-1] * found.sd / nearer) ** 2))
+
+    def is_enough(n: int) -> bool:
+        return limits.quantile(n) * found.sd / math.sqrt(n) < nearer
+
+    beyond = math.floor((limits.t[-1] * found.sd / nearer) ** 2) + 1
+    blocks = next(filter(is_enough, range(found.n + 1, len(limits.t) + 2)), max(beyond, found.n + 1))
+    return math.ceil(blocks * rounds / found.n)
 
 
 def is_dependent(differences: Sequence[float]) -> bool:

@@ -40,6 +40,8 @@ BY_TIME = "seconds"
 UNTIL_DECIDED: Final = "decide"
 #: the rules without a target width
 WITHOUT_TARGET = (BY_COUNTERS, BY_TIME)
+#: `decide` with a measuring time: rounds that fit into it from which on they all run, and their values decide nothing
+AMPLE_ROUNDS = 30
 #: fewer common blocks do not estimate the spread well enough to stop
 LEAST_BLOCKS = 3
 #: a smaller range of logs is rounding, not spread: 8 units in the last place of logs as large as 64

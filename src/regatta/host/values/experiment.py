@@ -564,10 +564,11 @@ class Experiment:
     @property
     def first_rounds(self) -> int:
         """Return the number of rounds in the first segment, without discarded ones. With a stopping rule, this is the pilot."""
-        # `decide` also looks while a segment runs.
-        if self.stopping is None or self.stopping.rule == "decide":
+        if self.stopping is None:
             return self.rounds_per_segment
-        return self.stopping.pilot
+        # `decide` also looks while a segment runs.
+        rest = self.rounds_per_segment if self.stopping.rule == "decide" else 0
+        return max(self.stopping.pilot, rest)
 
     @property
     def segments(self) -> int:

@@ -314,6 +314,29 @@ def test_values_decide_only_where_few_rounds_fit_into_the_time(
     assert (found["rule"], found["seen"]) == (rule, 4 if rule == "seconds" else 6)
     assert found["needed"] == needed
     assert max(rounds(runner)) == found["needed"] - 1
+    header, decisions = runner.folder.host_header(HOST), {"the-group": found}
+    assert planned_rounds(header, decisions) == [needed, needed]
+    # All rounds are possible until the first look, and then only those of the rule.
+    assert planned_rounds(header, {}) == [12, 12]
+    assert planned_rounds(header, {"the-group": {**found, "needed": None}}) == [6, 6]
+
+
+def test_the_time_of_a_cell_ends_where_that_of_the_canary_begins(runner: Runner) -> None:
+    """Rounds of 200 ms, and a canary of 200 ms: five rounds in 1.1 s, as if there was no canary."""
+    cells = [reporting("a", [1e6]), reporting("b", [2e6]), reporting("canary", [1e6])]
+    plan(runner, cells, rule="seconds", target_percent=None, seconds=0.55)
+    found = []
+    for number in range(4):
+        for place, one in enumerate(cells):
+            made = record(one, number, [1e6], host=HOST, plan_id="by-hand")
+            started_ns = START_NS + (4 * number + place) * 100_000_000
+            made.update(started_utc_ns=started_ns, elapsed_ns=20_000_000)
+            made["runner"].update(before_ns=0, after_ns=0)
+            found.append(made)
+    written = write_journal(runner.folder.path, found, HOST)
+    written.rename(written.with_name("00000.jsonl"))
+    runner.run(1)
+    assert decision(runner)["needed"] == 5
 
 
 def test_a_cell_of_no_comparison_runs_as_long_as_any_other(runner: Runner) -> None:

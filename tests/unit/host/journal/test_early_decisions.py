@@ -107,6 +107,13 @@ def test_no_look_is_before_the_pilot() -> None:
     assert decide_early(rule, clear, logs("a", "b"), ["a", "b"], 0, 6).needed == 6
 
 
+def test_a_pilot_is_run_also_where_nothing_is_compared() -> None:
+    alone = [pair([], problem="no logs")]
+    for pilot, needed in ((6, 10), (20, 20)):
+        rule = replace(RULE, pilot=pilot)
+        assert decide_early(rule, alone, logs("a", "b"), ["a", "b"], 0, 20).needed == needed
+
+
 @pytest.mark.parametrize("mean", [0.0, 0.01, 0.03])
 def test_the_expected_rounds_give_an_answer_at_this_mean_and_spread(mean: float) -> None:
     few = [mean + noise / 20 for noise in NOISE[:8]]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from regatta.host.journal.looks import Limits, is_dependent, look, looks_until
+from regatta.host.journal.looks import Limits, Look, is_dependent, look, looks_until, rounds_expected
 from regatta.planner.stopping import t_quantiles
 
 LIMITS = Limits(t_quantiles(0.993, 99), math.log(1.02))
@@ -24,6 +24,42 @@ LIMITS = Limits(t_quantiles(0.993, 99), math.log(1.02))
 )
 def test_looks_become_rarer_and_the_last_is_the_maximum(maximum: int, looks: list[int]) -> None:
     assert looks_until(maximum) == looks
+
+
+@pytest.mark.parametrize(
+    ("pilot", "looks"),
+    [
+        (5, [*range(5, 13)]),
+        (12, [12]),
+        (13, []),
+    ],
+)
+def test_the_first_look_is_after_the_pilot(pilot: int, looks: list[int]) -> None:
+    assert looks_until(12, pilot) == looks
+
+
+def test_a_pilot_between_two_looks_is_one() -> None:
+    assert looks_until(30, 20) == [20, 21, 23, 25, 28, 30]
+
+
+@pytest.mark.parametrize(
+    ("n", "mean", "sd"), [(3, 0.03, 0.01), (5, 0.0, 0.01), (8, 0.01, 0.02), (20, 0.0, 0.5)]
+)
+def test_the_expected_rounds_are_the_fewest_whose_interval_is_narrow_enough(
+    n: int, mean: float, sd: float
+) -> None:
+    found = Look(None, n, mean, sd, math.nan)
+    expected = rounds_expected(found, LIMITS, n)
+    assert expected is not None
+    nearer = max(mean, LIMITS.relevance - mean)
+    assert LIMITS.quantile(expected) * sd / math.sqrt(expected) < nearer
+    assert expected == n + 1 or LIMITS.quantile(expected - 1) * sd / math.sqrt(expected - 1) >= nearer
+    # Each second round lost a block.
+    assert rounds_expected(found, LIMITS, 2 * n) == 2 * expected
+
+
+def test_values_without_spread_expect_nothing() -> None:
+    assert rounds_expected(Look(None, 5, 0.01, 0.0, math.nan), LIMITS, 5) is None
 
 
 def test_many_rounds_have_few_looks() -> None:

@@ -71,7 +71,7 @@ class CellLevels:
     @property
     def best_time_percent(self) -> float:
         """Return the machine time for the same precision with `best_iterations`, in percent of that as measured; NaN if unknown."""
-        if not math.isfinite(self.best_iterations):
+        if not math.isfinite(self.best_iterations) or max(self.t_squared[:2]) <= 0.0:
             return math.nan
         costs = self.iteration_s, self.invocation_s
         return 100.0 * time_for_precision(self.t_squared[:2], costs, self.best_iterations, self.counts[0])
@@ -170,7 +170,7 @@ def level_words(found: Sequence[CellLevels], names: Names) -> tuple[str, ...]:
         used = sorted({one.counts[0] for one in on_hosts})
         sentences.append(
             f"most efficient number of iterations after warm-up per invocation: {min(best):.0f} to {max(best):.0f}"
-            f" (median {statistics.median(best):.0f}); measured: {' or '.join(map(str, used))}{_time_words(on_hosts)}"
+            f" (median {statistics.median(best):.0f}){_time_words(on_hosts)}; measured: {' or '.join(map(str, used))}"
         )
     return tuple(sentences)
 

@@ -355,6 +355,15 @@ def test_the_variance_is_split_between_iterations_and_invocations(tmp_path: Path
     json.dumps(document_of(answer), allow_nan=False)
 
 
+def test_iterations_of_a_coarse_clock_have_no_variance_to_split(tmp_path: Path) -> None:
+    one = cell("g1")
+    records = [{**record(one, r, [9e8, 5e8, 1e8, 1e8]), "elapsed_ns": 2_000_000_000} for r in range(4)]
+    answer = answer_experiment(write_experiment(tmp_path, [one], records, 4, method="fixed", warmup=WARMUP))
+    (found,) = LEVELS.of(answer)
+    assert math.isnan(found.best_time_percent)
+    json.dumps(document_of(answer), allow_nan=False)
+
+
 def test_invocations_that_add_nothing_are_told(tmp_path: Path, golden: Golden) -> None:
     one = cell("g1")
     # Every invocation has the same iterations in another order: the means do not differ.
