@@ -138,8 +138,8 @@ def _undecided(pair: Pair, n: int, needed: int, reason: str) -> PairDecision:
 def _judge(rule: Rule, pair: Pair, logs: Logs, first: int, seen: int, spent: Spent) -> PairDecision:
     """Make all looks at a comparison until one has an answer."""
     limits = Limits(rule.t, rule.width)
-    doubt, doubted_at, expected = "", 0, None
-    last: Look | None = None
+    doubt, doubted_at = "", 0
+    last, why, seen_last = None, "", 0
     looks = [looked_at for looked_at in looks_until(rule.maximum, rule.pilot) if looked_at <= seen]
     for looked_at in looks:
         differences = [d for d, round_ in zip(pair.differences, pair.rounds) if round_ - first < looked_at]
@@ -154,19 +154,25 @@ def _judge(rule: Rule, pair: Pair, logs: Logs, first: int, seen: int, spent: Spe
             return _undecided(pair, len(differences), looked_at, reason)
         if not doubt and looked_at >= max(DOUBTED_FROM, 2 * doubted_at):
             doubt, doubted_at = _doubt(rule, pair, differences, logs, first, looked_at), looked_at
-        last, why = look(differences, limits, left), doubt
+        last, why, seen_last = look(differences, limits, left), doubt, looked_at
         if has_no_spread(differences):
             last = _without_spread(rule, pair, differences, logs, first + looked_at, left)
             why = "" if last.half_width == 0 else "the differences do not vary"
-        is_open = last.outcome in (None, "undecided") and not why
-        expected = rounds_expected(last, limits, looked_at) if is_open else None
         if last.outcome is not None and (left <= 0 or not why):
+            expected = _expected(last, why, limits, looked_at)
             return _decided(rule, pair, last, looked_at, why, left, expected)
+    expected = None if last is None else _expected(last, why, limits, seen_last)
     return PairDecision(
         pair.a, pair.b, pair.series, 0 if last is None else last.n, *_widths(rule, last), None, False,
         f"{doubt}: all {rule.maximum} rounds are needed" if doubt else f"no answer after {seen} rounds{_about(expected)}",
         expected=expected,
     )  # fmt: skip
+
+
+def _expected(found: Look, why: str, limits: Limits, rounds: int) -> int | None:
+    """Return about how many rounds would give an answer; None if it has one, or if no number of rounds is known to. `why`: a doubt."""
+    has_one = found.outcome in ("less", "greater", "equivalent")
+    return None if has_one or why else rounds_expected(found, limits, rounds)
 
 
 def _rounds_left(rule: Rule, first: int, looked_at: int, spent: Spent) -> int:

@@ -102,14 +102,14 @@ def look(differences: Sequence[float], limits: Limits, left: int) -> Look:
 
 
 def rounds_expected(found: Look, limits: Limits, rounds: int) -> int | None:
-    """Return about how many rounds give an answer, with the mean and the spread of a look, as if as many of them lost a block.
+    """Return about how many rounds give an answer, with the mean and the spread of a look.
 
     The interval must be narrow enough to exclude equality, or every relevant difference; the smaller number is returned.
 
     Args:
         found: of a look without an answer, at 2 or more differences.
-        limits: beyond its quantiles, the last one counts.
-        rounds: those before the look; some have no difference.
+        limits: with their quantiles.
+        rounds: those before the look, of which some have no difference; so it is assumed of later ones.
 
     Returns:
         More than `rounds`. None without a spread.
@@ -118,12 +118,15 @@ def rounds_expected(found: Look, limits: Limits, rounds: int) -> int | None:
         return None
     nearer = max(abs(found.mean), limits.relevance - abs(found.mean))
 
-    def is_enough(n: int) -> bool:
-        return limits.quantile(n) * found.sd / math.sqrt(n) < nearer
-
-    beyond = math.floor((limits.t[-1] * found.sd / nearer) ** 2) + 1
-    blocks = next(filter(is_enough, range(found.n + 1, len(limits.t) + 2)), max(beyond, found.n + 1))
-    return math.ceil(blocks * rounds / found.n)
+    # The half-width falls with n. Beyond the quantiles, the last one counts.
+    few, enough = found.n, max(found.n + 1, math.floor((limits.t[-1] * found.sd / nearer) ** 2) + 1)
+    while limits.quantile(enough) * found.sd / math.sqrt(enough) >= nearer:
+        few, enough = enough, 2 * enough
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        is_enough = limits.quantile(middle) * found.sd / math.sqrt(middle) < nearer
+        few, enough = (few, middle) if is_enough else (middle, enough)
+    return math.ceil(enough * rounds / found.n)
 
 
 def is_dependent(differences: Sequence[float]) -> bool:

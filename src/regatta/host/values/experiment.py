@@ -426,7 +426,7 @@ class Stopping:
     each_counter: int | None = None
     #: with `seconds`, and with `decide` if it has one: measuring time of each cell; else None
     seconds: float | None = None
-    #: with `decide` and `seconds`: maximum of a block group of which `maximum` rounds and more fit into that time; else None
+    #: with `decide` and `seconds`: maximum of a block group whose rounds fit into that time often enough; else None
     most: int | None = None
     #: with `decide`: measuring time of the experiment on each host; None: no limit
     budget_s: float | None = None
