@@ -17,6 +17,7 @@ from helpers.rich_experiment import write_rich_experiment
 from helpers.synthetic_journal import (
     START_NS,
     cell,
+    native,
     record,
     write_experiment,
     write_facts,
@@ -153,16 +154,22 @@ def _vectors(directory: Path) -> Path:
     return write_experiment(directory, cells, lines, 5)
 
 
+#: the frozen program of each night
+_CANARY = "canary/mixed:default"
+
+
 def _night(directory: Path, night: int) -> Path:
     rng = np.random.default_rng(night)
-    cells = [cell(collector) for collector in ("serial", "g1")]
+    cells = [*(cell(collector) for collector in ("serial", "g1")), native(_CANARY)]
     level = 1e9 * (1.2 if night > 2 else 1.0)
     lines = [
-        record(one, r, [float(rng.normal(level, 0.005 * level))], position=position)
+        record(one, r, [float(rng.normal(1.0, 0.005)) * (5e8 if position == 2 else level)], position=position)
         for r in range(8)
         for position, one in enumerate(cells)
     ]
-    return write_experiment(directory, cells, lines, 8, labels={"night": str(night)})
+    return write_experiment(
+        directory, cells, lines, 8, labels={"night": str(night)}, canary=(_CANARY, "0" * 16)
+    )
 
 
 def _placed(directory: Path, start_ns: int) -> Path:

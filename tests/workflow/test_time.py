@@ -186,8 +186,8 @@ def test_slow_commands_end_when_their_difference_is_clear(tmp_path: Path) -> Non
     assert (decision["rule"], decision["pilot"], decision["maximum"]) == ("decide", 5, 30)
     (pair,) = decision["pairs"]
     # On a busy machine, no run counts.
-    assert pair["outcome"] in ("greater", "undecided")
-    if pair["outcome"] == "greater":
+    assert pair["outcome"] in ("less", "greater", "undecided")
+    if pair["outcome"] != "undecided":
         assert 5 <= decision["needed"] < 30
     else:
         assert decision["needed"] == 10
