@@ -104,7 +104,7 @@ def ask(influx_server: InfluxServer, tmp_path_factory: pytest.TempPathFactory) -
         patch.delitem(os.environ, "REGATTA_HOME")
         for _ in range(2):
             done = CliRunner().invoke(history, [*nights, "--ingest"], catch_exceptions=False)
-            assert "points of the history written to " in done.output
+            assert "history written to " in done.output
 
     def query(text: str) -> list[Mapping[str, Any]]:
         found = influx_server.query(text, database, READER, epoch="ms")
