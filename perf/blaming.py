@@ -2,19 +2,27 @@
 
     perf/run blaming [--json] [--quick] [--directory FOLDER]
 
-A trial has six experiments of a program with the canary as it is, six on a host that a quota of processor time slows by 5 %, and six
-with 5 % more work. `regatta history` compares the first six with each of the others. The peer is the same history without
-the canary: each shift of the program would be called a change of the program.
+A trial has six experiments of a program with the canary as it is, six on a host of which another program takes a share so that all
+others need 5 % longer, and six with 5 % more work. `regatta history` compares the first six with each of the others. The peer is
+the same history without the canary: each shift of the program would be called a change of the program.
+
+The share is taken in turns of a millisecond, by a program with real-time priority. A quota of processor time would not do: it stops
+a program once in 100 ms, which a program of 0.2 s meets once or twice, and another one more often.
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from command import run_command
-from experiments import NEVER_PERTURBED, REGATTA, call
+from experiments import NEVER_PERTURBED, REGATTA, Unfit, call
 from rows import Row, say
 
 from regatta.answers.history.compute import history_of
@@ -48,23 +56,49 @@ builds:
 benchmarks:
   work: {command: ["{work.program}", "TURNS"]}
 """
-#: what changed -> quota of processor time, and turns of the program
-CHANGES = {"nothing": ("", 200_000_000), "host": ("0.952", 200_000_000), "program": ("", 210_000_000)}
+#: what changed -> share of the processor that another program takes, and turns of the program
+CHANGES = {
+    "nothing": (0.0, 200_000_000),
+    "host": (1.0 - 1.0 / 1.05, 200_000_000),
+    "program": (0.0, 210_000_000),
+}
+#: the last CPU measures
+_CPU = max(os.sched_getaffinity(0))
+
+
+@contextmanager
+def slower_host(place: Path, share: float) -> Iterator[None]:
+    """Let another program take a share of the measuring CPU."""
+    if not share:
+        yield
+        return
+    taker = place / "slower_cpu"
+    if not taker.exists():
+        call(place, "gcc", "-O2", "-o", str(taker), str(Path(__file__).with_name("slower_cpu.c")))
+    process = subprocess.Popen([str(taker), str(_CPU), f"{share:.6f}"])
+    try:
+        time.sleep(0.1)
+        if process.poll() is not None:
+            raise Unfit("expected real-time priority for perf/slower_cpu.c; run this command as root")
+        yield
+    finally:
+        process.kill()
+        process.wait()
 
 
 def measured(place: Path, trial: int, changed: str, number: int) -> Path:
     """Measure the program and the canary; return the folder of the results."""
-    quota, turns = CHANGES[changed]
+    share, turns = CHANGES[changed]
     name = f"{changed}-{trial:02d}-{number}"
     (place / f"{name}-suite.yml").write_text(_SUITE.replace("TURNS", str(turns)))
     (place / f"{name}.yml").write_text(
         f"name: {name}\nsuites: [{name}-suite.yml]\nbenchmarks: [{{suite: blamed, benchmark: work}}]\n"
         f"canary: {{suite: canary, benchmark: processor}}\nseed: {trial}\n"
         f"iterations: {{method: fixed}}\ninvocations: {{fixed: {ROUNDS}}}\nsegment: {{rounds: {ROUNDS}}}\n"
-        + (f"isolation: {{kind: cgroup, cpu_quota: {quota}}}\n" if quota else "")
-        + NEVER_PERTURBED
+        f"cores: {{use: cpus, cpus: [{_CPU}]}}\n" + NEVER_PERTURBED
     )
-    call(place, REGATTA, "run", f"{name}.yml")
+    with slower_host(place, share):
+        call(place, REGATTA, "run", f"{name}.yml")
     return place / "results" / name
 
 

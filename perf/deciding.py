@@ -122,7 +122,7 @@ def pairs_of(runs: Runs) -> list[Pair]:
 
 
 def early(runs: Runs, rule: Rule) -> Verdict:
-    logs = {name: {"": dict(enumerate(np.log(own).tolist()))} for name, own in runs.items()}
+    logs = {name: {"": [dict(enumerate(np.log(own).tolist()))]} for name, own in runs.items()}
     found = decide_early(rule, pairs_of(runs), logs, list(runs), 0, ROUNDS)
     return Verdict({one.a: one.outcome or "" for one in found.pairs}, found.cells)
 

@@ -69,7 +69,7 @@ def step(
     logs = {str(place): history.measure(place, ROUNDS) for place in (*places, middle)}
     base = logs[str(middle)]
     pairs = [Pair(str(p), str(middle), "", (logs[str(p)] - base).tolist(), "", range(ROUNDS)) for p in places]
-    rounds = {name: {"": dict(enumerate(values.tolist()))} for name, values in logs.items()}
+    rounds = {name: {"": [dict(enumerate(values.tolist()))]} for name, values in logs.items()}
     found = decide_early(rule, pairs, rounds, list(logs), 0, ROUNDS)
     history.runs += sum(found.cells.values())
     ratios = []

@@ -1,4 +1,4 @@
-"""Show how often the rule `decide` is wrong, and what it saves. Takes about six minutes.
+"""Show how often the rule `decide` is wrong, and what it saves. Takes about eight minutes.
 
 Two alternatives in blocks; relevant differences are 2 %, at most 30 rounds. Columns: share of replications with the answers
 "smaller or larger", "equivalent" and "undecided"; with a wrong answer; whose last interval, adjusted for all looks, contains the
@@ -13,6 +13,10 @@ difference depends on the one before (correlation 0.3).
 A second table has several hosts that stop alone: how often the interval of the mean over hosts contains the true ratio, with the
 goal of at least 95 %; how often it would without adjustment; and how often the interval of one alternative contains its mean.
 
+A third table has hosts that decide together, after 3 rounds and then after each five: the columns are those of the first table, for
+the mean difference over hosts. The difference of a host is up to one point larger or smaller, and the last host varies three times
+as much as the others.
+
 Run: .venv/bin/python perf/accuracy/deciding.py [--quick] [--replications N]
      .venv/bin/python perf/accuracy/deciding.py --table     the levels of looks (src/regatta/stats/looks.py); takes minutes
 """
@@ -23,6 +27,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -30,6 +35,7 @@ from frame import ERRORS, error_of, options_of
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
+from regatta.fleet.deciding import mean_pair
 from regatta.host.journal.early_decisions import decide_early
 from regatta.host.journal.looks import looks_until
 from regatta.host.journal.stopping import Pair, PairDecision, Rule
@@ -94,7 +100,7 @@ def trial(
         sides = [side + np.log(1.2) * (rng.random(MAXIMUM) < 0.1) for side in sides]
     a, b = sides[0] + math.log1p(difference), sides[1]
     rounds = range(MAXIMUM)
-    logs = {name: {"": dict(enumerate(side.tolist()))} for name, side in (("a", a), ("b", b))}
+    logs = {name: {"": [dict(enumerate(side.tolist()))]} for name, side in (("a", a), ("b", b))}
     pair = Pair("a", "b", "", (a - b).tolist(), "", rounds)
     found = decide_early(rule, [pair], logs, ["a", "b"], 0, MAXIMUM).pairs[0]
     return found, a[: found.needed], b[: found.needed]
@@ -132,27 +138,45 @@ def simulate(replications: int, seed: int) -> int:
                 half = math.log1p((found.half_width_percent or 0.0) / 100)
                 contained += abs(float((a - b).mean()) - math.log1p(difference)) <= half
                 rounds += found.needed or MAXIMUM
-            shares = [wrong / replications, contained / replications]
-            errors = [error_of(share, replications) for share in shares]
-            bad = (
-                shares[0] > 1 - LEVEL + ERRORS * errors[0],
-                shares[1] < LEVEL - ERRORS * errors[1],
-            )
-            promised = values not in NOT_PROMISED
-            missed += promised * sum(bad)
-            differ = counts["less"] + counts["greater"]
-            cells = [
-                f"{count / replications:7.1%}"
-                for count in (differ, counts["equivalent"], counts["undecided"])
-            ]
-            goals = [
-                f"{share:7.2%} ±{error:5.2%}{'!' if off and promised else ' '}"
-                for share, error, off in zip(shares, errors, bad, strict=True)
-            ]
-            print(
-                f"{values:15} {noise:5.0%} {difference:5.0%} {' '.join(cells)} {' '.join(goals)} {rounds / replications:6.1f}"
+            missed += print_row(
+                f"{values:15}",
+                noise,
+                difference,
+                counts,
+                wrong,
+                contained,
+                rounds,
+                replications,
+                values not in NOT_PROMISED,
             )
     return missed
+
+
+def print_row(
+    name: str,
+    noise: float,
+    difference: float,
+    counts: Counter[str],
+    wrong: int,
+    contained: int,
+    rounds: int,
+    replications: int,
+    promised: bool = True,
+) -> int:
+    """Print the shares of answers, of wrong ones and of intervals that contain the true ratio; return how many goals are missed."""
+    shares = [wrong / replications, contained / replications]
+    errors = [error_of(share, replications) for share in shares]
+    bad = (shares[0] > 1 - LEVEL + ERRORS * errors[0], shares[1] < LEVEL - ERRORS * errors[1])
+    differ = counts["less"] + counts["greater"]
+    cells = [f"{count / replications:7.1%}" for count in (differ, counts["equivalent"], counts["undecided"])]
+    goals = [
+        f"{share:7.2%} ±{error:5.2%}{'!' if off and promised else ' '}"
+        for share, error, off in zip(shares, errors, bad, strict=True)
+    ]
+    print(
+        f"{name} {noise:5.0%} {difference:5.0%} {' '.join(cells)} {' '.join(goals)} {rounds / replications:6.1f}"
+    )
+    return promised * sum(bad)
 
 
 def simulate_hosts(replications: int, seed: int) -> int:
@@ -182,6 +206,45 @@ def simulate_hosts(replications: int, seed: int) -> int:
             print(
                 f"{hosts:5} {noise:5.0%} {difference:5.0%} {shares[0]:7.2%} ±{errors[0]:5.2%}{'!' if bad else ' '}"
                 f" {shares[1]:10.2%} ±{errors[1]:5.2%} {shares[2]:8.2%} ±{errors[2]:5.2%}"
+            )
+    return missed
+
+
+def trial_together(
+    rule: Rule, hosts: int, noise: float, difference: float, rng: np.random.Generator
+) -> tuple[PairDecision, float]:
+    """Return the answer of hosts that decide together, and by how much their interval misses the true mean: at most 0 if it contains it."""
+    own = np.linspace(-0.01, 0.01, hosts)[:, None]
+    spread = np.where(np.arange(hosts) == hosts - 1, 3.0, 1.0)[:, None] * noise * math.sqrt(2.0)
+    rounds = math.log1p(difference) + own + spread * rng.standard_normal((hosts, MAXIMUM))
+    pair = mean_pair([Pair("a", "b", "", one.tolist(), "", range(MAXIMUM)) for one in rounds])
+    logs = {"a": {"": [dict(enumerate(one.tolist())) for one in rounds]}, "b": {}}
+    found = decide_early(rule, [pair], logs, ["a", "b"], 0, MAXIMUM).pairs[0]
+    seen = rounds[:, : found.needed]
+    effects = [paired_effect(one) for one in seen]
+    interval = pool_hosts(effects, LEVEL, looks=MAXIMUM, rounds=seen).contrast.interval
+    return found, max(interval.low - math.log1p(difference), math.log1p(difference) - interval.high)
+
+
+def simulate_together(replications: int, seed: int) -> int:
+    """Print a row per number of hosts, noise and difference, of hosts that decide together; return how many goals are missed."""
+    rule = replace(rule_of(LEVEL, MAXIMUM), looks_together=[*range(3, MAXIMUM, 5), MAXIMUM])
+    print(
+        f"\n{'together':>8} {'noise':>5} {'true':>5} {'differ':>7} {'equal':>7} {'open':>7} {'wrong':>16} {'contained':>16} {'rounds':>6}"
+    )
+    missed = 0
+    for hosts in HOSTS:
+        for noise, difference, rng in cases([seed, hosts, 1], DIFFERENCES):
+            counts: Counter[str] = Counter()
+            wrong = contained = rounds = 0
+            for _ in range(replications):
+                found, miss = trial_together(rule, hosts, noise, difference, rng)
+                counts[found.outcome or ""] += 1
+                wrong += is_wrong(found.outcome or "", difference)
+                contained += miss <= 0.0
+                rounds += found.needed or MAXIMUM
+            missed += print_row(
+                f"{hosts:8}", noise, difference, counts, wrong, contained, rounds, replications
             )
     return missed
 
@@ -217,8 +280,8 @@ def main() -> int:
         print_table(SEED)
         return 0
     options = options_of(__doc__, default=2000, quick=100, seed=SEED)
-    missed = simulate(options.replications, options.seed) + simulate_hosts(options.replications, options.seed)
-    return 1 if missed else 0
+    tables = (simulate, simulate_hosts, simulate_together)
+    return 1 if sum(table(options.replications, options.seed) for table in tables) else 0
 
 
 if __name__ == "__main__":

@@ -144,6 +144,7 @@ def write_plan(
     host: str = "alpha",
     plan_id: str = "plan-a",
     discarded_rounds: int = 0,
+    stopping: Mapping[str, Any] | None = None,
 ) -> None:
     """Write `plan.json` and `rows.i32` of a host: one block a round, the discarded ones among the `rounds`."""
     folder = directory / "plan" / host
@@ -158,7 +159,8 @@ def write_plan(
         "discarded_rounds": discarded_rounds,
         "rows": rounds * len(cells),
         "segments": [[0, rounds * len(cells)]],
-        "stopping": None,
+        "stopping": stopping,
+        "seed": 1,
         "cells": list(cells),
     }
     (folder / "plan.json").write_text(json.dumps(plan))

@@ -16,6 +16,7 @@ import pytest
 from helpers.experiments.small_experiments import HOST, SmallExperiment
 from helpers.runner_plans import end
 from regatta.answers.report.answer import answer_experiment
+from regatta.answers.topics.hosts.topic import HOSTS
 from regatta.answers.topics.stopping.topic import STOPPING
 from regatta.host.journal.decisions import read_decisions
 from regatta.stats.looks import LOOKS
@@ -29,7 +30,9 @@ import json, os, sys
 noise, shift = float(sys.argv[1]), float(os.environ.get("SHIFT", "0"))
 number = int(os.environ["REGATTA_INVOCATION"].rpartition("-r")[2])
 offsets = [0.3, -1.0, 1.0, 0.4, -0.6, 0.8, -0.9, 0.1, 0.7, -0.2, 0.5, -0.7, 0.2]
-varied = noise * offsets[number % len(offsets)] / 100 if shift else 0.0
+# The noise of the host `two` is the opposite of that of `one`.
+sign = -1 if "/two/" in os.environ["REGATTA_RESULTS"] else 1
+varied = sign * noise * offsets[number % len(offsets)] / 100 if shift else 0.0
 with open(os.environ["REGATTA_RESULTS"], "w") as file:
     file.write(json.dumps({"iteration": 0, "metric": "elapsed", "value": 1e6 * (1 + shift / 100 + varied), "unit": "ns"}) + "\\n")
 """
@@ -37,7 +40,7 @@ with open(os.environ["REGATTA_RESULTS"], "w") as file:
 SHIFTS = {"loud": "10", "near": "0.1"}
 
 
-def deciding(root: Path, **decide: Any) -> SmallExperiment:
+def deciding(root: Path, wild: str = "20", **decide: Any) -> SmallExperiment:
     """Three alternatives of a quiet program and of one that varies too much; the rounds are two segments."""
     rule = {"maximum": MAXIMUM, "relevance_percent": 2, **decide}
     small = SmallExperiment(root, invocations={"decide": rule}, segment={"rounds": 8})
@@ -45,7 +48,7 @@ def deciding(root: Path, **decide: Any) -> SmallExperiment:
     command = [sys.executable, "-I", "-S", str(root / "report.py")]
     small.suite["benchmarks"] = {
         name: {"command": [*command, noise], "adapter": "regatta"}
-        for name, noise in (("quiet", "0.2"), ("wild", "20"))
+        for name, noise in (("quiet", "0.2"), ("wild", wild))
     }
     small.spec["modifiers"] = {name: {"environment": {"SHIFT": shift}} for name, shift in SHIFTS.items()}
     small.spec["modifier_sets"] = [[], *([name] for name in SHIFTS)]
@@ -54,19 +57,23 @@ def deciding(root: Path, **decide: Any) -> SmallExperiment:
     return small
 
 
-def rounds_of(small: SmallExperiment) -> dict[tuple[str, str], int]:
-    """Benchmark and modifiers -> rounds recorded, without the discarded one."""
-    cells = {cell["cell_id"]: cell for cell in small.header()["cells"]}
-    discarded = small.header()["discarded_rounds"]
-    counts = Counter(record["cell_id"] for record in small.records() if record["round"] >= discarded)
+def rounds_of(small: SmallExperiment, host: str = HOST) -> dict[tuple[str, str], int]:
+    """Benchmark and modifiers -> rounds recorded on a host, without the discarded one."""
+    header = small.folder.host_header(host)
+    cells = {cell["cell_id"]: cell for cell in header["cells"]}
+    counts = Counter(
+        record["cell_id"]
+        for record in small.records()
+        if record["round"] >= header["discarded_rounds"] and record["host"] == host
+    )
     return {
         (cells[cell_id]["benchmark"].split("/")[1].split(":")[0], cells[cell_id]["modifiers"]): count
         for cell_id, count in counts.items()
     }
 
 
-def outcomes_of(small: SmallExperiment) -> list[str]:
-    groups = read_decisions(small.folder.decisions(HOST)).values()
+def outcomes_of(small: SmallExperiment, host: str = HOST) -> list[str]:
+    groups = read_decisions(small.folder.decisions(host)).values()
     return sorted(pair["outcome"] for group in groups for pair in group["pairs"])
 
 
@@ -162,3 +169,56 @@ def test_a_budget_ends_what_has_no_answer(tmp_path: Path) -> None:
     assert all(entry["needed"] < 200 for entry in entries)
     assert any("budget" in pair["reason"] for entry in entries for pair in entry["pairs"])
     assert small.verify().returncode == 0
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory: pytest.TempPathFactory) -> SmallExperiment:
+    """A finished experiment of two hosts, whose noise cancels. Both are this machine, which measures one after the other."""
+    root = tmp_path_factory.mktemp("together")
+    small = deciding(root, wild="12", hosts="together")
+    del small.spec["segment"]
+    small.spec["platforms"] = ["bench"]
+    small.write()
+    hosts = {name: {"ansible_connection": "local"} for name in ("one", "two")}
+    (root / "hosts.json").write_text(json.dumps({"all": {"children": {"bench": {"hosts": hosts}}}}))
+    small.environment["REGATTA_INVENTORY"] = str(root / "hosts.json")
+    small.run()
+    return small
+
+
+def test_hosts_that_decide_together_need_fewer_rounds_than_each_would(together: SmallExperiment) -> None:
+    one, two = (rounds_of(together, host) for host in ("one", "two"))
+    assert one == two
+    assert (one["wild", "loud"], one["wild", "near"], one["wild", "none"]) == (3, 8, 8)
+    assert outcomes_of(together, "one") == outcomes_of(together, "two")
+    assert Counter(outcomes_of(together, "one")) == {"greater": 2, "equivalent": 2}
+    assert together.verify().returncode == 0
+    answer = answer_experiment(together.folder.path)
+    for part in ("4 comparisons", "2 different", "2 equivalent"):
+        assert part in answer.findings["stopping"][0]
+    over = {
+        (found.place.benchmark.split("/")[1].split(":")[0], found.a_name.split()[-1]): found
+        for found in HOSTS.of(answer).comparisons
+    }
+    assert over["wild", "near"].ratio.n == 8
+    assert over["wild", "near"].verdict.practical == "no"
+    assert over["wild", "near"].ratio.method.endswith(LOOKS)
+    assert "(n = 8 rounds)" in over["wild", "near"].words
+    plan = json.loads(together.regatta("plan", "spec.yml", "--json").stdout)
+    assert plan["undecided"] == 0
+    assert {comparison["host"] for comparison in plan["proposal"]["comparisons"]} == {"one, two"}
+
+
+def test_hosts_that_decided_together_decide_the_same_again(together: SmallExperiment) -> None:
+    before, decisions = together.records(), together.folder.decisions("one").read_bytes()
+    receipts = sorted(together.folder.receipts.glob("decided-*.json"))
+    assert len(receipts) == 4
+    together.run()
+    assert (together.records(), together.folder.decisions("one").read_bytes()) == (before, decisions)
+    withdraw_all_receipts(together.folder)
+    assert not any(receipt.exists() for receipt in receipts)
+    together.folder.decisions("two").unlink()
+    together.run()
+    assert together.records() == before
+    assert read_decisions(together.folder.decisions("two")).keys() == json.loads(decisions)["groups"].keys()
+    assert sorted(together.folder.receipts.glob("decided-*.json")) == receipts

@@ -64,6 +64,8 @@ def derived_spec(
     own = own_rule(experiment)
     if own is not None and own.pilot > FIRST and "decide" in rule:
         rule = {"decide": {**rule["decide"], "pilot": min(own.pilot, rule["decide"]["maximum"])}}
+    if own is not None and own.together and "decide" in rule:
+        rule = {"decide": {**rule["decide"], "hosts": "each"}}
     # Each host decides alone. Together they may give as many false alarms as one experiment of the user may.
     hosts = max(1, len(experiment.hosts))
     return {

@@ -17,6 +17,7 @@ from regatta.spec.home import find_home
 from regatta.store.folder import Folder
 from regatta.store.receipts import (
     FINGERPRINT,
+    decided_name,
     sending_hindrance,
     sent_receipt,
     withdraw_left_out,
@@ -108,18 +109,38 @@ class Graph:
         From the last segment alone it would recurse through all of them, which fails at about 480.
         """
         experiment = self.experiments[wildcards.experiment]
-        return [
-            f"{self.results}/{experiment.name}/receipts/{host.name}/{segment:05d}.json"
-            for host in experiment.hosts
-            for segment in range(experiment.segments)
-        ]
+        receipts = self._receipts_of(experiment.name)
+        found = []
+        for segment in range(experiment.segments):
+            found += [f"{receipts}/{host.name}/{segment:05d}.json" for host in experiment.hosts]
+            if self._decides_together(experiment.name):
+                found.append(f"{receipts}/{decided_name(segment)}")
+        return found
 
-    def previous_receipt(self, wildcards: Any) -> str | list[str]:
-        """Return the receipt of the segment before; empty for the first."""
+    def receipts_of_segment(self, wildcards: Any) -> list[str]:
+        """Return the receipts of a segment of all hosts."""
+        receipts = self._receipts_of(wildcards.experiment)
+        hosts = self.experiments[wildcards.experiment].hosts
+        return [f"{receipts}/{host.name}/{wildcards.segment}.json" for host in hosts]
+
+    def previous_receipts(self, wildcards: Any) -> list[str]:
+        """Return the receipt of the segment before, and of the decision after it; empty for the first."""
         number = int(wildcards.segment)
         if number == 0:
             return []
-        return f"{self.results}/{wildcards.experiment}/receipts/{wildcards.host}/{number - 1:05d}.json"
+        receipts = self._receipts_of(wildcards.experiment)
+        found = [f"{receipts}/{wildcards.host}/{number - 1:05d}.json"]
+        if self._decides_together(wildcards.experiment):
+            found.append(f"{receipts}/{decided_name(number - 1)}")
+        return found
+
+    def _receipts_of(self, name: str) -> str:
+        # Text, because Snakemake compares paths as they are written.
+        return f"{self.results}/{name}/receipts"
+
+    def _decides_together(self, name: str) -> bool:
+        stopping = self.experiments[name].stopping
+        return stopping is not None and bool(stopping.together)
 
     def segment_of(self, wildcards: Any) -> int:
         """Return the number of the segment."""

@@ -70,6 +70,7 @@ GROUPS = {
     "": {
         "prepare": "Build, prepare hosts, find minheaps and plan (called by the workflow)",
         "segment": "Measure one segment (called by the workflow)",
+        "decide": "Decide what all hosts measure next (called by the workflow)",
         "finish": "Verify, fill the database, analyze and report (called by the workflow)",
         "store": "Manage the embedded database made from the journal",
         "schema": "Print the JSON Schema of specs and registries",

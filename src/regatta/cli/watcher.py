@@ -30,6 +30,7 @@ STAGES = {
     "calibrate": "finding minheaps",
     "plan": "planning",
     "measure": "measuring",
+    "decide": "deciding",
     "verify": "verifying",
     "ingest": "filling the database",
     "analyse": "analyzing",

@@ -269,7 +269,9 @@ class TakenOver:
         cores, decisions = ended.get("cores"), ended.get("decisions")
         if isinstance(cores, dict) and cores:
             write_json(self._directory / "cores.json", cores)
-        if isinstance(decisions, dict) and decisions:
+        # Where hosts decide together, the runner decides nothing, and has what was written here.
+        together = "looks" in (self._acceptance.header.get("stopping") or {})
+        if isinstance(decisions, dict) and decisions and not together:
             known = self._known(decisions)
             # Decisions never change: local ones take precedence, except for groups that were undecided.
             local = read_decisions(self._directory / DECISIONS)

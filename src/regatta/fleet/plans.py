@@ -96,7 +96,7 @@ def _stopping(stopping: Stopping | None) -> dict[str, Any] | None:
     """Return the fields of the rule. Those of one rule alone are absent in others, so that their documents stay the same."""
     if stopping is None:
         return None
-    own = ("seconds", "budget_s", "most")
+    own = ("seconds", "budget_s", "most", "together")
     return {name: value for name, value in vars(stopping).items() if name not in own or value is not None}
 
 

@@ -69,9 +69,8 @@ def segment_bounds(experiment: Experiment, rows: int) -> list[tuple[int, int]]:
     if experiment.order == "back-to-back":
         return [(rows * i // count, rows * (i + 1) // count) for i in range(count)]
     width = rows // experiment.rounds
-    first = experiment.discarded_rounds + experiment.first_rounds
-    starts = [0, *(first + i * experiment.rounds_per_segment for i in range(count - 1)), experiment.rounds]
-    return [(width * a, width * min(b, experiment.rounds)) for a, b in pairwise(starts)]
+    starts = [0, *(experiment.discarded_rounds + end for end in experiment.segment_ends)]
+    return [(width * a, width * b) for a, b in pairwise(starts)]
 
 
 @dataclass

@@ -36,11 +36,12 @@ def stopping_header(
         return None
     groups = block_groups(experiment, stopping, cells, group_sizes)
     pairs = (sum(b is not None for _, b in group["pairs"]) for group in groups)
-    compared = _sharing_the_error((len(group["cells"]) for group in groups), pairs)
+    compared = sharing_the_error((len(group["cells"]) for group in groups), pairs)
     return {
         **_told(stopping),
         "level": experiment.level,
         **_quantiles(experiment, stopping, compared),
+        **({"looks": experiment.segment_ends} if stopping.together else {}),
         "steady": vars(experiment.steady),
         "groups": groups,
     }
@@ -53,15 +54,18 @@ def _quantiles(experiment: Experiment, stopping: Stopping, compared: int) -> dic
     df = stopping.maximum - 1
     if stopping.rule != UNTIL_DECIDED:
         return {"t": t_quantiles(experiment.level, df)}
+    t = t_of_looks(experiment.level, stopping.pilot, stopping.maximum, compared)
+    return {"t": t, "compared": compared}
+
+
+def t_of_looks(level: float, pilot: int, maximum: int, compared: int) -> list[float]:
+    """Return the quantiles of each look of `decide`: all intervals of `compared` comparisons together have the level (Sidak)."""
     from regatta.stats.looks import level_of_looks
 
-    # All intervals of a host together have the level of the experiment (Sidak).
-    looks = several_looks(stopping.pilot, stopping.maximum)
-    level = level_of_looks(experiment.level ** (1 / compared), looks)
-    return {"t": t_quantiles(level, df), "compared": compared}
+    return t_quantiles(level_of_looks(level ** (1 / compared), several_looks(pilot, maximum)), maximum - 1)
 
 
-def _sharing_the_error(sizes: Iterable[int], pairs: Iterable[int]) -> int:
+def sharing_the_error(sizes: Iterable[int], pairs: Iterable[int]) -> int:
     """Return the number of comparisons of a host that share the error, at least 1.
 
     Args:
@@ -86,7 +90,7 @@ def block_groups(
         placed_pairs.append((range(first, first + size), placed))
         first += size
     pairs_of_groups = (sum(b is not None for _, b in placed) for _, placed in placed_pairs)
-    compared = _sharing_the_error((len(members) for members, _ in placed_pairs), pairs_of_groups)
+    compared = sharing_the_error((len(members) for members, _ in placed_pairs), pairs_of_groups)
     groups = []
     for members, placed in placed_pairs:
         identity = {
@@ -109,6 +113,9 @@ def block_groups(
         # All comparisons of the host share the error.
         if stopping.rule == UNTIL_DECIDED:
             identity["compared"] = compared
+        # They decide after each segment.
+        if stopping.together:
+            identity["looks"] = experiment.segment_ends
         groups.append(
             {"key": digest_of(identity), "cells": list(members), "pairs": [list(p) for p in placed]}
         )
@@ -116,8 +123,8 @@ def block_groups(
 
 
 def _told(stopping: Stopping) -> dict[str, Any]:
-    """Return the rule without the parameters that it does not have."""
-    return {name: value for name, value in vars(stopping).items() if value is not None}
+    """Return the rule without the parameters that it does not have; `looks` says whether hosts decide together."""
+    return {name: value for name, value in vars(stopping).items() if value is not None and name != "together"}
 
 
 def compared_pairs(group: Sequence[Cell], baseline: Levels) -> list[IndexPair]:

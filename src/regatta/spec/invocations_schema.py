@@ -96,6 +96,13 @@ class Decide(Strict):
         pattern=f"^{BUDGET}$",
         examples=["2h"],
     )
+    hosts: Literal["each", "together"] = Field(
+        "each",
+        description="`each`: every host decides for itself. `together`: after each segment, all hosts wait for each other, and the "
+        "mean difference over the hosts of a platform decides. They then need fewer rounds. The first segment is the `pilot`, and "
+        "`segment.rounds` is 5 if omitted.",
+        examples=["together"],
+    )
 
     @model_validator(mode="after")
     def _room(self) -> Decide:
@@ -199,6 +206,9 @@ class Invocations(Strict):
             if self.decide.budget is not None:
                 fix = "remove `budget`, or `seconds` and `maximum`"
                 raise refusal("no `decide.budget` beside `seconds`", fix, key="seconds")
+            if self.decide.hosts == "together":
+                fix = "remove `hosts: together`, or `seconds` and `maximum`"
+                raise refusal("hosts that decide for themselves beside `seconds`", fix, key="seconds")
         if self.maximum < least:
             raise refusal(
                 f"`maximum` >= `{name}` ({least})", f"write `maximum: {least}` or more", key="maximum"

@@ -59,6 +59,8 @@ DEFAULT_COLLECTOR = Collector("default", ())
 NATIVE = Runtime("native", "native", "none")
 
 
+#: rounds of a segment after which hosts decide together, if the spec has no segment
+_ROUNDS_TOGETHER = 5
 #: metrics of which less is better for any program
 _COSTS = ("elapsed", PROCESS_ELAPSED, "user", "system", "max_rss")
 
@@ -193,7 +195,7 @@ class Resolver(Reporter):
             stopping=stopping,
             seed=int(spec.seed),
             compare=tuple(spec.compare),
-            rounds_per_segment=spec.segment.rounds,
+            rounds_per_segment=self.rounds_per_segment(stopping),
             timeout_s=float(spec.timeout_s),
             output_kib=spec.output_kib,
             give_up_after=spec.give_up_after,
@@ -256,6 +258,7 @@ class Resolver(Reporter):
                 seconds=None if seconds is None else float(seconds),
                 budget_s=decide.budget_s,
                 most=maximum,
+                together=True if decide.hosts == "together" else None,
             )
         if seconds is not None and maximum is not None:
             fixed = invocations.fixed or 0
@@ -263,6 +266,12 @@ class Resolver(Reporter):
         if adaptive is None:
             return self.rounds_of_counters(invocations.fixed or 0, invocations.each_counter or 0, benchmarks)
         return Stopping(adaptive.rule, adaptive.pilot, adaptive.maximum, float(adaptive.target_percent))
+
+    def rounds_per_segment(self, stopping: Stopping | None) -> int:
+        """Return the rounds of a segment: fewer than usual where the hosts decide together after each."""
+        if stopping is None or not stopping.together or "segment" in self.spec.model_fields_set:
+            return self.spec.segment.rounds
+        return _ROUNDS_TOGETHER
 
     def theta_percent(self) -> float:
         """Return the smallest difference of practical interest: that of `decide`, unless the spec has its own."""

@@ -170,7 +170,11 @@ def with_exact_ratio(effect: HostEffect, a: ArrayLike, b: ArrayLike) -> HostEffe
 
 
 def pool_hosts(
-    effects: Sequence[HostEffect], level: float = 0.95, random: bool = False, looks: int = 0
+    effects: Sequence[HostEffect],
+    level: float = 0.95,
+    random: bool = False,
+    looks: int = 0,
+    rounds: ArrayLike | None = None,
 ) -> PooledEffect:
     """Pool the effects of several hosts.
 
@@ -180,7 +184,9 @@ def pool_hosts(
         level: confidence, between 0 and 1.
         random: False: the result holds for these hosts; each has the same weight and keeps its own spread. True: it holds for
             hosts like these, by Student's t on the hosts' effects.
-        looks: as in `Contrast`; each host has decided for itself.
+        looks: as in `Contrast`; without `rounds`, each host has decided for itself.
+        rounds: shape (hosts, n), with `looks` and fixed hosts that decided together: the differences of the effects that are used,
+            in the n >= 2 rounds that all these hosts have.
 
     Returns:
         Fixed: mean effect ± t(ν) · √(Σ v_h)/H, v_h = s²_h/n_h of the H hosts (of independent samples, the sum of both sides'),
@@ -190,7 +196,8 @@ def pool_hosts(
         interval is the point, and p is 0, or 1 for a ratio of 1. Random hosts with equal effects do not show how much others
         differ: undefined. With several looks, each effect is more extreme than it is true, which a mean does not reduce. Fixed
         hosts then have the mean of intervals that contain the effects of all hosts with the confidence `level`; random hosts and
-        the interaction are undefined.
+        the interaction are undefined. Hosts that decided together have the interval of the n means of `rounds`, by which they
+        decided.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
@@ -210,6 +217,7 @@ def pool_hosts(
     n = sum(one.n for one in used)
     means = np.array([one.effect for one in used])
     point = float(means.mean())
+    together = paired_effect([] if rounds is None else np.asarray(rounds, dtype=np.float64).mean(axis=0))
     error = NAN
     if random and looks:
         contrast = Contrast(undefined(n, level, method, STOPPED, point), NAN)
@@ -217,9 +225,15 @@ def pool_hosts(
         contrast = _over_host_means(means, n, point, level)
     elif all(one.exact for one in used):
         return _pooled_exactly(used, interaction, taken, n, level)
+    elif looks and together.known and together.constant:
+        reason = "the mean differences do not vary, so the variance is unknown"
+        contrast = Contrast(undefined(together.n, level, method, reason, together.effect), NAN)
     elif all(one.constant for one in used):
         reason = "the differences do not vary within hosts, so the variance is unknown"
         contrast = Contrast(undefined(n, level, method, reason, point), NAN)
+    elif looks and together.known:
+        errors = [_error_of(together)]
+        contrast = mean_over_looks(errors, together.effect, together.n, level, looks, FIXED_HOSTS)
     elif looks:
         errors = [_error_of(one) for one in used]
         contrast = mean_over_looks(errors, point, n, level, looks, FIXED_HOSTS)
@@ -353,7 +367,11 @@ def platform_difference(
 
 
 def pool_pair(
-    effects: Sequence[HostEffect], alternatives: int, level: float = 0.95, looks: int = 0
+    effects: Sequence[HostEffect],
+    alternatives: int,
+    level: float = 0.95,
+    looks: int = 0,
+    rounds: ArrayLike | None = None,
 ) -> PooledEffect:
     """Pool one of all pairs of alternatives over fixed hosts, each pair with its own error.
 
@@ -361,7 +379,7 @@ def pool_pair(
         effects: the pair's difference on each host.
         alternatives: number of alternatives, at least 2, which determines the number of pairs.
         level: simultaneous confidence of the intervals of all pairs, between 0 and 1.
-        looks: as in `pool_hosts`.
+        looks, rounds: as in `pool_hosts`.
 
     Returns:
         As `pool_hosts` with fixed hosts, at the confidence level^(1/m) for the m = k (k - 1) / 2 pairs, and 1 - (1 - p)^m
@@ -376,7 +394,7 @@ def pool_pair(
     if alternatives < 2:
         raise ValueError(f"pairs: expected at least 2 alternatives · got {alternatives}")
     m = math.comb(alternatives, 2)
-    pooled = pool_hosts(effects, sidak_level(level, m), looks=looks)
+    pooled = pool_hosts(effects, sidak_level(level, m), looks=looks, rounds=rounds)
     own = pooled.contrast
     _, comma, remark = own.interval.method.partition(",")
     interval = replace(own.interval, level=level, method=f"{SIDAK_HOSTS}{comma}{remark}")

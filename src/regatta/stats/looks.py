@@ -20,8 +20,8 @@ from regatta.stats.multiplicity import sidak_level
 
 #: remark of a method (after a comma): interval and p are adjusted for several looks at the values
 LOOKS = "several looks"
-#: why a mean over measurements that each stopped by its own values has no other interval
-STOPPED = "each comparison stopped measuring by its own values"
+#: why a mean over measurements that stopped by their values has no other interval
+STOPPED = "measuring stopped because of these values"
 #: a smaller p is given as this one, because the level of the interval would round to 1
 _LEAST_P = 1e-9
 

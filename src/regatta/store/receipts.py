@@ -26,7 +26,14 @@ FINGERPRINT, AGAIN = "fingerprint.json", "again"
 PLANNED = "plan.json"
 #: Key of plans and receipts with the reason why a host was left out.
 LEFT_OUT = "left_out"
+#: Start of the names of receipts of decisions. They are beside the folders of hosts, because a host can have any name.
+_DECIDED = "decided-"
 _REASON_CHARACTERS = 300
+
+
+def decided_name(segment: int) -> str:
+    """Return the name of the receipt of what hosts decided together after a segment."""
+    return f"{_DECIDED}{segment:05d}.json"
 
 
 def _receipts(folder: Folder, host: str) -> list[Path]:
@@ -41,6 +48,9 @@ def _withdraw_from(folder: Folder, receipt: Path) -> None:
     withdraw_verdict(folder)
     for path in _receipts(folder, receipt.parent.name):
         if path.name >= receipt.name:
+            path.unlink(missing_ok=True)
+    for path in _decided_receipts(folder):
+        if path.name >= _DECIDED + receipt.name:
             path.unlink(missing_ok=True)
 
 
@@ -240,9 +250,17 @@ def _left_out(receipt: Path) -> bool:
 
 def _decisions_are_gone(folder: Folder, host: str) -> bool:
     """Return whether the first segment is done but its decisions are missing; a new run recreates them."""
-    if not _receipts(folder, host) or folder.decisions(host).exists():
+    if not _receipts(folder, host) or folder.decisions(host).exists() or host not in folder.planned_hosts():
         return False
-    return host in folder.planned_hosts() and bool(groups_of(folder.host_header(host)))
+    header = folder.host_header(host)
+    if "looks" in (header.get("stopping") or {}) and not _decided_receipts(folder):
+        # The hosts have not decided yet.
+        return False
+    return bool(groups_of(header))
+
+
+def _decided_receipts(folder: Folder) -> list[Path]:
+    return sorted(folder.receipts.glob(f"{_DECIDED}*.json"))
 
 
 def withdraw_receipts(folder: Folder, segments: Mapping[str, Sequence[int]], before_ns: int) -> None:

@@ -107,6 +107,12 @@ def test_sides_of_the_spec_keep_its_rule(tmp_path: Path, repository: Path) -> No
     # what the include has stays: the budget
     assert value["invocations"]["decide"] == {"relevance_percent": 3.0, "maximum": 11}
     assert load_spec(tmp_path / "results" / value["name"] / SPEC, home_in(tmp_path)).stopping.budget_s == 7200  # type: ignore[union-attr]
+    # A gate judges each host.
+    spec["invocations"] = {"decide": {"hosts": "together"}}
+    value = made(tmp_path, spec)
+    rule = load_spec(tmp_path / "results" / value["name"] / SPEC, home_in(tmp_path)).stopping
+    assert rule is not None
+    assert rule.together is None
     spec["invocations"] = {"decide": {"pilot": 50, "maximum": 100}}
     assert made(tmp_path, spec)["invocations"]["decide"]["pilot"] == 50
     assert made(tmp_path, spec, rounds=12)["invocations"]["decide"]["pilot"] == 12

@@ -274,6 +274,19 @@ def test_an_open_decision_is_accepted_and_replaced_by_the_next_one(bed: Bed) -> 
         taken.close()
 
 
+def test_a_host_of_several_that_decide_together_decides_nothing(bed: Bed) -> None:
+    groups = [{"key": "k", "cells": [0]}]
+    stopping = {"rule": "decide", "groups": groups, "pilot": 3, "maximum": 9, "looks": [3, 9]}
+    write_plan(bed.folder, [SLOW], rounds=9, stopping=stopping)
+    taken = TakenOver(bed.folder, HOST, Acceptance(bed.folder.host_header(HOST), 0), 0)
+    try:
+        decided = {"v": 1, "groups": {"k": {**decision(needed=3), "seen": 10**9}}}
+        taken.finish({"decisions": decided}, bed.segment().agent, "/x")
+    finally:
+        taken.close()
+    assert not bed.folder.decisions(HOST).exists()
+
+
 def test_decisions_of_an_earlier_rule_do_not_matter_to_a_plan_without_one(bed: Bed) -> None:
     write_plan(bed.folder, [SLOW], rounds=9)
     taken = TakenOver(bed.folder, HOST, Acceptance(bed.folder.host_header(HOST), 0), 0)

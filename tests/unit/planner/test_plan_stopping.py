@@ -97,6 +97,22 @@ def test_deciding_shares_the_error_among_all_comparisons_of_the_host(
     assert other != told["groups"][0]["key"]
 
 
+def test_hosts_that_decide_together_look_after_each_segment_and_then_only(
+    experiment: Experiment, host: ResolvedHost, minheaps: Minheaps
+) -> None:
+    stopping = Stopping("decide", 4, 9, 2.0, together=True)
+    plan = plan_of(replace(experiment, stopping=stopping, invocations=9), host, minheaps)
+    told = plan.header("")["stopping"]
+    assert told["looks"] == [4, 7, 9]
+    rows = plan.row_count // 9
+    assert segment_bounds(plan.experiment, plan.row_count) == [
+        (rows * first, rows * end) for first, end in ((0, 4), (4, 7), (7, 9))
+    ]
+    keys = {group["key"] for group in told["groups"]}
+    other = replace(plan, experiment=replace(plan.experiment, rounds_per_segment=2))
+    assert not keys & {group["key"] for group in other.header("")["stopping"]["groups"]}
+
+
 def test_the_pilot_is_the_first_segment(adaptive: Experiment, host: ResolvedHost, minheaps: Minheaps) -> None:
     plan = plan_of(adaptive, host, minheaps)
     assert adaptive.segments == 3

@@ -298,6 +298,13 @@ def test_loading_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_hosts_that_decide_together_have_short_segments(load: Callable[..., Experiment]) -> None:
+    together = MINIMAL.replace("{fixed: 3}", "{decide: {hosts: together, maximum: 20}}")
+    assert load(together).segment_ends == [3, 8, 13, 18, 20]
+    assert load(together + "segment: {rounds: 9}\n").segment_ends == [3, 12, 20]
+    assert load(together.replace("together", "each")).segment_ends == [10, 20]
+
+
 def test_a_measuring_time_has_the_fixed_rounds_as_its_pilot(load: Callable[..., Experiment]) -> None:
     timed = load(MINIMAL.replace("{fixed: 3}", "{fixed: 3, seconds: 2, maximum: 40}"))
     assert timed.stopping == Stopping("seconds", 3, 40, seconds=2.0)

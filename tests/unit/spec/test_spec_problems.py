@@ -169,6 +169,11 @@ def test_invocations_are_fixed_or_have_one_rule(one: One) -> None:
             "seconds",
             "remove `budget`, or `seconds` and `maximum`",
         ),
+        (
+            "{decide: {hosts: together}, seconds: 3, maximum: 90}",
+            "seconds",
+            "remove `hosts: together`, or `seconds` and `maximum`",
+        ),
         ("{fixed: 3, seconds: 0, maximum: 9}", "seconds", ""),
     ],
 )
@@ -194,6 +199,7 @@ def test_adaptive_invocations_have_room_after_their_pilot(one: One) -> None:
         ("{budget: 2}", "budget"),
         ("{budget: 0h}", "budget"),
         ("{budget: 2 hours}", "budget"),
+        ("{hosts: all}", "hosts"),
         ("{target_percent: 1}", "target_percent"),
     ],
 )

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import stdtr
+from scipy.special import stdtr, stdtrit
 
 from regatta.host.journal.looks import looks_until
 from regatta.stats.all_pairs import paired_pairs, simultaneous
@@ -120,6 +120,31 @@ def test_a_mean_over_hosts_that_stopped_alone_is_covered(hosts: int) -> None:
         ordinary += theirs.low <= 0.5 <= theirs.high
     assert contained / 400 > 0.95 - 3 * math.sqrt(0.05 * 0.95 / 400)
     assert ordinary / 400 < 0.9
+
+
+def test_hosts_that_decided_together_have_the_interval_of_their_mean_rounds() -> None:
+    rng = np.random.default_rng(51)
+    rounds = rng.normal(0.1, 0.02, (3, 8))
+    effects = [paired_effect(one) for one in rounds]
+    pooled = pool_hosts(effects, looks=30, rounds=rounds)
+    means = rounds.mean(axis=0)
+    half = float(stdtrit(7, 0.5 + level_of_looks(0.95, 30) / 2)) * means.std(ddof=1) / math.sqrt(8)
+    interval = pooled.contrast.interval
+    assert (interval.n, pooled.hosts, pooled.taken) == (8, 3, (True,) * 3)
+    assert (interval.low, interval.high) == (
+        pytest.approx(means.mean() - half),
+        pytest.approx(means.mean() + half),
+    )
+    assert interval.method == f"{FIXED_HOSTS}, {LOOKS}"
+    # Narrower than that of hosts that may have stopped each by its own values.
+    apart = pool_hosts(effects, looks=30).contrast.interval
+    assert interval.high - interval.low < apart.high - apart.low
+    pair = pool_pair(effects, 2, looks=30, rounds=rounds).contrast.interval
+    assert (pair.low, pair.method) == (pytest.approx(interval.low), f"{SIDAK_HOSTS}, {LOOKS}")
+    # A mean without spread shows no interval, although the hosts vary.
+    mirrored = np.array([rounds[0], 1.0 - rounds[0]])
+    unknown = pool_hosts([paired_effect(one) for one in mirrored], looks=30, rounds=mirrored)
+    assert math.isnan(unknown.contrast.interval.low)
 
 
 def test_hosts_that_stopped_alone_have_no_test_of_agreement() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from regatta.answers.spine.words import counted
+from regatta.fleet.deciding import mean_pair, name_of
 from regatta.host.journal.comparison_rounds import pairs_of
 from regatta.host.journal.decisions import read_decisions
 from regatta.host.journal.looks import Limits, Look, look, rounds_expected
@@ -42,10 +44,11 @@ def propose_rounds(experiment: Experiment, plans: Mapping[str, HostPlan], folder
         folder: of the experiment. Records of any plan count if their cells are the same.
 
     Returns:
-        `target_percent`; `comparisons`: host, `a` and `b` (labels; `b` is null if a cell is alone in its group), `parameters`,
-        `n` blocks so far, `sd` of their differences of logs, `reached_percent` (half-width now) and `rounds` in total, null with
-        fewer than 3 blocks; `rounds`: the maximum over comparisons, null if unknown; `words`. With `decide`, the rounds are those
-        that give an answer with the mean and the spread so far, and the target is the relevance.
+        `target_percent`; `comparisons`: host (several, if they decide together), `a` and `b` (labels; `b` is null if a cell is
+        alone in its group), `parameters`, `n` blocks so far, `sd` of their differences of logs, `reached_percent` (half-width now)
+        and `rounds` in total, null with fewer than 3 blocks; `rounds`: the maximum over comparisons, null if unknown; `words`.
+        With `decide`, the rounds are those that give an answer with the mean and the spread so far, and the target is the
+        relevance.
 
     Raises:
         OSError: a journal cannot be read.
@@ -58,8 +61,19 @@ def propose_rounds(experiment: Experiment, plans: Mapping[str, HostPlan], folder
         host: Rule.from_plan(plan.header("")["stopping"]) if decides else usual
         for host, plan in plans.items()
     }
+    found = {host: _of_host(host, experiment, plan, folder, rules[host]) for host, plan in plans.items()}
+    if stopping is not None and stopping.together:
+        found = _over_hosts(found, plans)
     comparisons = [
-        one for host, plan in plans.items() for one in _of_host(host, experiment, plan, folder, rules[host])
+        {
+            "host": host,
+            "a": one.a,
+            "b": one.b,
+            "parameters": one.pair.series,
+            **_need(one.pair, rules[one.host], experiment.discarded_rounds),
+        }
+        for host, own in found.items()
+        for one in own
     ]
     known = [one for one in comparisons if one["rounds"] is not None]
     worst = max(known, key=lambda one: one["rounds"], default=None)
@@ -77,13 +91,42 @@ def propose_rounds(experiment: Experiment, plans: Mapping[str, HostPlan], folder
     }
 
 
+@dataclass(frozen=True)
+class _Compared:
+    """A comparison on a host: its values and the labels of its alternatives."""
+
+    host: str
+    pair: Pair
+    a: str
+    b: str | None
+    #: the same on all hosts of a platform
+    names: tuple[str, str]
+
+
+def _over_hosts(
+    found: Mapping[str, Sequence[_Compared]], plans: Mapping[str, HostPlan]
+) -> dict[str, list[_Compared]]:
+    """Return the mean comparisons of the hosts of each platform, by the names of the hosts."""
+    groups: dict[tuple[str, ...], list[_Compared]] = {}
+    for host, own in found.items():
+        for one in own:
+            key = (plans[host].host.platform, *one.names, one.pair.series)
+            groups.setdefault(key, []).append(one)
+    together: dict[str, list[_Compared]] = {}
+    for many in groups.values():
+        pooled = replace(many[0], pair=mean_pair([one.pair for one in many]))
+        together.setdefault(", ".join(one.host for one in many), []).append(pooled)
+    return together
+
+
 def _of_host(
     host: str, experiment: Experiment, plan: HostPlan, folder: Folder, rule: Rule
-) -> list[dict[str, Any]]:
+) -> list[_Compared]:
     as_if = experiment.stopping or Stopping("stein", 10, 30, rule.target_percent)
     groups = block_groups(experiment, as_if, plan.cells, plan.group_sizes)
     cells = [cell.to_json(experiment.timeout_s, experiment.steady.iterations) for cell in plan.cells]
     labels = {cell["cell_id"]: cell["label"] for cell in cells}
+    names = {cell["cell_id"]: name_of(cell) for cell in cells}
     rounds = range(experiment.discarded_rounds, _ALL_ROUNDS)
     by_id = {cell["cell_id"]: cell for cell in cells}
     decisions = read_decisions(folder.decisions(host))
@@ -91,13 +134,7 @@ def _of_host(
         folder.journal / host, by_id, rounds, vars(experiment.steady), vars(experiment.limits)
     )
     return [
-        {
-            "host": host,
-            "a": labels[pair.a],
-            "b": labels.get(pair.b),
-            "parameters": pair.series,
-            **_need(pair, rule, experiment.discarded_rounds),
-        }
+        _Compared(host, pair, labels[pair.a], labels.get(pair.b), (names[pair.a], names.get(pair.b, "")))
         for group in groups
         for pair in pairs_of(group, cells, recorded)
         # A measuring time that suffices decides without an answer.

@@ -57,6 +57,11 @@ class Stops:
             return 0
         return several_looks(int(by_values[0]["pilot"]), int(by_values[0]["maximum"]))
 
+    @property
+    def together(self) -> bool:
+        """Return whether the hosts of a platform decided together."""
+        return any("looks" in group.rule for group in self.groups)
+
     def pilot_pairs(self, pair: Pair) -> int | None:
         """Return from how many common blocks of a comparison Stein's rule chose the number of rounds.
 

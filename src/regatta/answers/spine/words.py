@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from regatta.figures.text import show_df, show_p, show_quantity, with_unit
 from regatta.host.units import UNITS, display_scale
@@ -87,6 +87,14 @@ def p_words(p: float) -> str:
 def sample_words(n: int, what: str) -> str:
     """Return `(n = 10 blocks)`."""
     return f"(n = {counted(n, what)})"
+
+
+def samples_words(sizes: Iterable[int], what: str) -> str:
+    """Return `(n = 8 to 10 blocks per pair)`, or `(n = 10 blocks)` if all sizes are equal."""
+    known = sorted(sizes)
+    if known[0] == known[-1]:
+        return sample_words(known[0], what)
+    return f"(n = {known[0]} to {known[-1]} {what}s per pair)"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -27,6 +27,8 @@ from regatta.host.values.record import Iteration
 #: not a divisor of the frequencies of timers in the kernel, with which samples would coincide
 FREQUENCY_HZ = 997
 _PATIENCE_S = 60.0
+#: what perf records of one invocation at most, in KiB: ten minutes of eight busy processors with long chains of calls
+LARGEST_KIB = 4 << 20
 #: of perf record, which ends itself by the signal that it was asked to end by
 _GOOD_ENDS = (0, -signal.SIGINT, 128 + signal.SIGINT)
 #: a sample begins with its process; the chain of calls in the kernel follows, innermost first, or nothing
@@ -101,7 +103,7 @@ class Sampling(ABC):
         self._control, self._ack = own_control, own_ack
         command = [
             self._perf, "record", "-q", "-a", "-e", "cpu-clock:I", "-F", str(FREQUENCY_HZ), "-g", *options,
-            "-D", "-1", "-o", str(self._data), "--control", f"fd:{control},{ack}",
+            "-D", "-1", "-o", str(self._data), "--max-size", f"{LARGEST_KIB}K", "--control", f"fd:{control},{ack}",
         ]  # fmt: skip
         with self._words.open("wb") as words:
             self._process = subprocess.Popen(
@@ -141,7 +143,7 @@ class Sampling(ABC):
         """End sampling.
 
         Raises:
-            OSError: perf failed.
+            OSError: perf failed, or recorded as much as it may, so that samples are missing.
         """
         self._process.send_signal(signal.SIGINT)
         try:
@@ -150,6 +152,10 @@ class Sampling(ABC):
             raise OSError("perf does not end") from None
         if self._process.returncode not in _GOOD_ENDS:
             raise OSError(f"perf record: exit code {self._process.returncode}")
+        if self._data.stat().st_size >= LARGEST_KIB << 10:
+            raise OSError(
+                f"perf recorded {LARGEST_KIB >> 10} MiB, which is the most: run the program for a shorter time"
+            )
 
     @abstractmethod
     def read(self, sampled: Sampled) -> tuple[list[Iteration], dict[str, str]]:

@@ -58,11 +58,11 @@ def pilots_of(
 
 def logs_of(
     group: Mapping[str, Any], cells: Sequence[PlanCell], rounds: Mapping[str, CellRounds]
-) -> dict[str, dict[str, dict[int, float]]]:
-    """Return cell id -> series -> round -> log of the value, of values above 0."""
+) -> dict[str, dict[str, list[dict[int, float]]]]:
+    """Return cell id -> series -> of this host alone, round -> log of the value, of values above 0."""
     return {
         cells[index]["cell_id"]: {
-            series: {round_: math.log(value) for round_, value in values.items() if value > 0}
+            series: [{round_: math.log(value) for round_, value in values.items() if value > 0}]
             for (_, series), values in rounds[cells[index]["cell_id"]].values.items()
         }
         for index in group["cells"]

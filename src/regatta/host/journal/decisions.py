@@ -1,4 +1,6 @@
-"""Number of rounds that each block group needs, decided on the host after a segment; `journal/<host>/decisions.json`.
+"""Number of rounds that each block group needs, decided while measuring; `journal/<host>/decisions.json`.
+
+The runner decides, unless the hosts decide together: then the controller does, between segments (`regatta.fleet.deciding`).
 
 Plans name their block groups by a key, a hash of everything that a decision depends on. A decision applies only to the
 group with that key. Code that counts planned invocations reads decisions here.
@@ -16,8 +18,7 @@ from regatta.host.errors import StoreError
 from regatta.host.files import parse_object, write_object
 from regatta.host.journal.comparison_rounds import logs_of, pairs_of, pilots_of
 from regatta.host.journal.early_decisions import Spent, decide_early
-from regatta.host.journal.looks import looks_until
-from regatta.host.journal.plan_files import Row, WrittenPlan
+from regatta.host.journal.plan_files import Row
 from regatta.host.journal.round_values import CellRounds, read_rounds
 from regatta.host.journal.stopping import (
     AMPLE_ROUNDS,
@@ -31,6 +32,7 @@ from regatta.host.journal.stopping import (
     decide_by_counters,
     decide_by_time,
 )
+from regatta.host.values.plan_cell import PlanCell
 
 DECISIONS = "decisions.json"
 DECISIONS_VERSION = 1
@@ -121,19 +123,18 @@ def undecided_groups(
 class Deciding:
     """The block groups of a host's plan, and their decisions."""
 
-    def __init__(self, plan: WrittenPlan, journal: Path) -> None:
-        self._header = plan.header
-        self._stopping = plan.header["stopping"]
-        self._groups = groups_of(plan.header)
-        cells = plan.header["cells"]
-        self._group_of = {cells[i]["cell_id"]: group for group in self._groups for i in group["cells"]}
-        self._discarded = int(plan.header["discarded_rounds"])
+    def __init__(self, header: Mapping[str, Any], journal: Path) -> None:
+        self._header = header
+        self.stopping = header["stopping"]
+        self.rule = Rule.from_plan(self.stopping)
+        self.groups = groups_of(header)
+        self.cells: Sequence[PlanCell] = header["cells"]
+        self._group_of = {self.cells[i]["cell_id"]: group for group in self.groups for i in group["cells"]}
+        self._discarded = int(header["discarded_rounds"])
         self._journal = journal
         self._path = journal / DECISIONS
-        self._decisions = read_decisions(self._path)
-        early = self._stopping["rule"] == UNTIL_DECIDED
-        bounds = self._stopping["maximum"], self._stopping["pilot"]
-        self._looks = set(looks_until(*bounds) if early else ())
+        self.decisions = read_decisions(self._path)
+        self._looks = set(self.rule.looks if self.rule.name == UNTIL_DECIDED else ())
 
     def wants(self, row: Row) -> bool:
         """Return whether to run the row: its group, or the cell, needs the round, or is undecided."""
@@ -144,93 +145,118 @@ class Deciding:
         return self._needs(self._group_of[cell_id], cell_id, row.round)
 
     def _needs(self, group: Mapping[str, Any], cell_id: str, round_: int) -> bool:
-        needed = needed_rounds(group, self._decisions, cell_id)
+        needed = needed_rounds(group, self.decisions, cell_id)
         return needed is None or round_ < self._discarded + needed
 
     def looks_before(self, round_: int) -> bool:
         """Return whether the rule looks at the rounds before this one while a segment runs, and not only at its end."""
-        return round_ - self._discarded in self._looks
+        return not self.rule.looks_together and round_ - self._discarded in self._looks
 
     def decide(self, before_round: int) -> None:
         """Decide about undecided groups from the rounds before this one. A decision never changes.
 
-        Decide nothing before the pilot is completely recorded.
+        Decide nothing before the pilot is completely recorded, nor where the hosts decide together.
 
         Raises:
             StoreError: the decisions cannot be written.
             OSError: the journal cannot be read.
         """
-        open_ = [group for group in self._groups if needed_rounds(group, self._decisions) is None]
-        rule = Rule.from_plan(self._stopping)
+        open_ = [group for group in self.groups if needed_rounds(group, self.decisions) is None]
+        rule = self.rule
         seen = before_round - self._discarded
-        if not open_ or seen < rule.pilot:
+        if not open_ or seen < rule.pilot or rule.looks_together:
             return
         if rule.name in ("stein", *WITHOUT_TARGET):
             seen = rule.pilot
         made: dict[str, dict[str, Any]] = {}
         for end in self._looked_at(open_, seen):
-            still = [group for group in open_ if needed_rounds(group, self._decisions) is None]
-            made |= self._made(still, rule, range(self._discarded, self._discarded + end)) if still else {}
-            self._decisions.update(made)
+            still = [group for group in open_ if needed_rounds(group, self.decisions) is None]
+            made |= self._made(still, rule, self.rounds(end)) if still else {}
+            self.decisions.update(made)
         if made:
-            _write(self._path, {"v": DECISIONS_VERSION, "groups": self._decisions})
+            self.write()
+
+    def rounds(self, seen: int) -> range:
+        """Return the first rounds that count, as numbered in the plan."""
+        return range(self._discarded, self._discarded + seen)
 
     def _looked_at(self, groups: Sequence[Mapping[str, Any]], seen: int) -> list[int]:
         """Return the rounds after which to decide, the last being `seen`.
 
         If decisions were lost, looks are made up for in their order, because alternatives that left then have no later rounds.
         """
-        before = min(int(self._decisions.get(group["key"], {}).get("seen", 0)) for group in groups)
+        before = min(int(self.decisions.get(group["key"], {}).get("seen", 0)) for group in groups)
         return [*sorted(look for look in self._looks if before < look < seen), seen]
 
-    def _made(self, groups: list[dict[str, Any]], rule: Rule, rounds: range) -> dict[str, dict[str, Any]]:
-        cells = self._header["cells"]
+    def write(self) -> None:
+        """Write the decisions durably, because later rounds depend on them.
+
+        Raises:
+            StoreError: they cannot be written.
+        """
+        _write(self._path, {"v": DECISIONS_VERSION, "groups": self.decisions})
+
+    def recorded(self, groups: Sequence[Mapping[str, Any]], rounds: range) -> dict[str, CellRounds]:
+        """Return the values of the cells of groups in some rounds; of all cells where the time counts."""
         # The budget is that of all cells, and the time of an invocation ends where the next one begins, also that of the canary.
-        all_count = "budget_s" in self._stopping or "seconds" in self._stopping
-        indices = range(len(cells)) if all_count else [i for g in groups for i in g["cells"]]
-        wanted = {cells[i]["cell_id"]: cells[i] for i in indices}
-        recorded = read_rounds(
-            self._journal, wanted, rounds, self._stopping["steady"], self._header.get("limits")
-        )
+        all_count = "budget_s" in self.stopping or "seconds" in self.stopping
+        indices = range(len(self.cells)) if all_count else [i for g in groups for i in g["cells"]]
+        wanted = {self.cells[i]["cell_id"]: self.cells[i] for i in indices}
+        return read_rounds(self._journal, wanted, rounds, self.stopping["steady"], self._header.get("limits"))
+
+    def is_complete(
+        self,
+        group: Mapping[str, Any],
+        recorded: Mapping[str, CellRounds],
+        rounds: range,
+        left: Mapping[str, int] | None = None,
+    ) -> bool:
+        """Return whether the cells of a group have run all rounds of these that they must.
+
+        `left`: rounds of the cells that have left the others, by cell id; None: as decided.
+        """
+        for index in group["cells"]:
+            cell_id = self.cells[index]["cell_id"]
+            decided = needed_rounds(group, self.decisions, cell_id)
+            needed = decided if left is None else left.get(cell_id)
+            due = rounds if needed is None else rounds[:needed]
+            if not recorded[cell_id].recorded >= set(due):
+                return False
+        return True
+
+    def entry(self, group: Mapping[str, Any], seen: int, found: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the decisions keep about a group, with what was found after so many rounds."""
+        told = ("rule", "pilot", "maximum", "most", "target_percent", "each_counter", "seconds", "level")
+        return {
+            "cell_ids": [self.cells[index]["cell_id"] for index in group["cells"]],
+            **{key: self.stopping[key] for key in told if key in self.stopping},
+            "seed": self._header["seed"],
+            "plan_id": self._header["plan_id"],
+            "discarded_rounds": self._discarded,
+            "seen": seen,
+            **found,
+        }
+
+    def _made(self, groups: list[dict[str, Any]], rule: Rule, rounds: range) -> dict[str, dict[str, Any]]:
+        recorded, cells = self.recorded(groups, rounds), self.cells
         made = {}
         for group in groups:
-            ids = [cells[index]["cell_id"] for index in group["cells"]]
-            if not all(recorded[cell_id].recorded >= self._due(group, cell_id, rounds) for cell_id in ids):
+            if not self.is_complete(group, recorded, rounds):
                 continue
+            own = [recorded[cells[index]["cell_id"]] for index in group["cells"]]
             if rule.name == UNTIL_DECIDED:
-                entry = self._by_time(group, rule, [recorded[cell_id] for cell_id in ids]) or asdict(
-                    self._until_decided(group, rule, recorded, ids, len(rounds))
+                found = self._by_time(group, rule, own) or asdict(
+                    self._until_decided(group, rule, recorded, len(rounds))
                 )
             elif rule.name in WITHOUT_TARGET:
-                entry = asdict(self._without_target(rule, [recorded[cell_id] for cell_id in ids]))
+                found = asdict(self._without_target(rule, own))
             else:
                 pilots = pilots_of(group, cells, recorded, rounds[: rule.pilot])
                 pairs = pairs_of(group, cells, recorded, logs=not rule.per_cell)
-                entry = asdict(decide(rule, pairs, pilots, len(rounds)))
-                if self._stopping["steady"]["method"] == "changepoints":
-                    entry["reason"] += _ON_THE_HOST
-            made[group["key"]] = {
-                "cell_ids": ids,
-                **{
-                    key: self._stopping[key]
-                    for key in (
-                        "rule",
-                        "pilot",
-                        "maximum",
-                        "most",
-                        "target_percent",
-                        "each_counter",
-                        "seconds",
-                        "level",
-                    )
-                    if key in self._stopping
-                },
-                "seed": self._header["seed"],
-                "plan_id": self._header["plan_id"],
-                "discarded_rounds": self._discarded,
-                "seen": len(rounds),
-                **entry,
-            }
+                found = asdict(decide(rule, pairs, pilots, len(rounds)))
+                if self.stopping["steady"]["method"] == "changepoints":
+                    found["reason"] += _ON_THE_HOST
+            made[group["key"]] = self.entry(group, len(rounds), found)
         return made
 
     def _by_time(
@@ -240,9 +266,9 @@ class Deciding:
 
         The first look at the group decides it, before any difference is seen. So these rounds are one look.
         """
-        if "most" not in self._stopping or group["key"] in self._decisions:
+        if "most" not in self.stopping or group["key"] in self.decisions:
             return None
-        found = self._timed(min(AMPLE_ROUNDS, rule.maximum), self._stopping["most"], cells)
+        found = self._timed(min(AMPLE_ROUNDS, rule.maximum), self.stopping["most"], cells)
         return {**asdict(found), "rule": BY_TIME} if found.met else None
 
     def _until_decided(
@@ -250,41 +276,36 @@ class Deciding:
         group: Mapping[str, Any],
         rule: Rule,
         recorded: Mapping[str, CellRounds],
-        ids: Sequence[str],
         seen: int,
     ) -> GroupDecision:
-        cells, earlier = self._header["cells"], self._decisions.get(group["key"], {})
+        cells, earlier = self.cells, self.decisions.get(group["key"], {})
+        ids = [cells[index]["cell_id"] for index in group["cells"]]
         pairs, logs = pairs_of(group, cells, recorded, hopeful=True), logs_of(group, cells, recorded)
         kept, gone = earlier.get("pairs", ()), earlier.get("cells", {})
-        spent = self._spent(recorded)
+        spent = self.spent(recorded)
         return decide_early(rule, pairs, logs, ids, self._discarded, seen, kept, spent, gone)
 
-    def _spent(self, recorded: Mapping[str, CellRounds]) -> Spent:
-        if "budget_s" not in self._stopping:
+    def spent(self, recorded: Mapping[str, CellRounds]) -> Spent:
+        """Return the measuring time of the rounds, and the budget."""
+        if "budget_s" not in self.stopping:
             return Spent()
         by_round: Counter[int] = Counter()
         for cell in recorded.values():
             by_round.update(cell.spent_ns)
-        return Spent(self._stopping["budget_s"], {at: ns / 1e9 for at, ns in by_round.items()})
-
-    def _due(self, group: Mapping[str, Any], cell_id: str, rounds: range) -> set[int]:
-        """Return the rounds of these that a cell must have run; an alternative may have left the others."""
-        needed = needed_rounds(group, self._decisions, cell_id)
-        return set(rounds if needed is None else rounds[:needed])
+        return Spent(self.stopping["budget_s"], {at: ns / 1e9 for at, ns in by_round.items()})
 
     def _without_target(self, rule: Rule, cells: list[CellRounds]) -> GroupDecision:
         if rule.name == BY_COUNTERS:
             groups_here = max(cell.counter_groups for cell in cells)
-            return decide_by_counters(rule.pilot, rule.maximum, self._stopping["each_counter"], groups_here)
+            return decide_by_counters(rule.pilot, rule.maximum, self.stopping["each_counter"], groups_here)
         return self._timed(rule.pilot, rule.maximum, cells)
 
     def _timed(self, least: int, most: int, cells: Sequence[CellRounds]) -> GroupDecision:
         walls_ns = [[] if cell.skipped else cell.walls_ns for cell in cells]
-        return decide_by_time(least, most, self._stopping["seconds"], walls_ns)
+        return decide_by_time(least, most, self.stopping["seconds"], walls_ns)
 
 
 def _write(path: Path, value: dict[str, Any]) -> None:
-    """Write durably, because later rounds depend on the decisions."""
     try:
         write_object(path, value, durable=True)
     except OSError as error:

@@ -13,6 +13,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from regatta.host.journal.looks import (
@@ -21,7 +22,6 @@ from regatta.host.journal.looks import (
     Look,
     is_dependent,
     look,
-    looks_until,
     rounds_expected,
 )
 from regatta.host.journal.modes import modes_in
@@ -50,8 +50,8 @@ class Spent:
         return (self.budget_s - math.fsum(past)) / max(statistics.median(past), 1e-9)
 
 
-#: cell id -> series -> round -> log of the value
-Logs = Mapping[str, Mapping[str, Mapping[int, float]]]
+#: cell id -> series -> of each host that measures it, round -> log of the value
+Logs = Mapping[str, Mapping[str, Sequence[Mapping[int, float]]]]
 
 
 def decide_early(
@@ -140,7 +140,7 @@ def _judge(rule: Rule, pair: Pair, logs: Logs, first: int, seen: int, spent: Spe
     limits = Limits(rule.t, rule.width)
     doubt, doubted_at = "", 0
     last, why, seen_last = None, "", 0
-    looks = [looked_at for looked_at in looks_until(rule.maximum, rule.pilot) if looked_at <= seen]
+    looks = [looked_at for looked_at in rule.looks if looked_at <= seen]
     for looked_at in looks:
         differences = [d for d, round_ in zip(pair.differences, pair.rounds) if round_ - first < looked_at]
         # The budget ended no earlier look, or there would be an answer; rounds that were repeated since may have spent it.
@@ -178,8 +178,7 @@ def _expected(found: Look, why: str, limits: Limits, rounds: int) -> int | None:
 def _rounds_left(rule: Rule, first: int, looked_at: int, spent: Spent) -> int:
     """Return how many rounds can follow a look; 0 if there is no time until the next one."""
     left = math.floor(min(rule.maximum - looked_at, spent.rounds_left(first + looked_at)))
-    looks = looks_until(rule.maximum, rule.pilot)
-    following = next((one for one in looks if one > looked_at), looked_at)
+    following = next((one for one in rule.looks if one > looked_at), looked_at)
     return left if left >= following - looked_at else 0
 
 
@@ -189,8 +188,9 @@ def _without_spread(
     """Return the answer of differences that are all equal: of counts that do not vary an exact one, else none."""
     n, mean = len(differences), math.fsum(differences) / len(differences)
     counts = (
-        [log for round_, log in logs.get(side, {}).get(pair.series, {}).items() if round_ < end]
+        [log for round_, log in values.items() if round_ < end]
         for side in (pair.a, pair.b)
+        for values in logs.get(side, {}).get(pair.series, ())
     )
     if not (pair.counted and all(map(has_no_spread, filter(None, counts)))):
         return Look(None if left else "undecided", n, mean, 0.0, math.nan)
@@ -239,7 +239,7 @@ def _doubt(
 ) -> str:
     """Return why the values do not vary as normal ones do, or ""."""
     for cell_id in (pair.a, pair.b):
-        for values in logs.get(cell_id, {}).values():
+        for values in chain.from_iterable(logs.get(cell_id, {}).values()):
             if modes_in(
                 [log for round_, log in values.items() if 0 <= round_ - first < looked_at], rule.width
             ):

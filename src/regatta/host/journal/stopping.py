@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from regatta.host.journal.looks import Outcome
+from regatta.host.journal.looks import Outcome, looks_until
 from regatta.host.journal.modes import modes_in
 
 #: the rule that stops each cell by the interval of its mean
@@ -61,13 +61,21 @@ class Rule:
     t: Sequence[float]
     #: with `decide`: whether somebody waits for the end, because the spec names a measuring time
     is_awaited: bool = False
+    #: with `decide`: the rounds after which the hosts decide together; empty: each host decides for itself
+    looks_together: Sequence[int] = ()
 
     @classmethod
     def from_plan(cls, stopping: Mapping[str, Any]) -> Rule:
         """Create the rule from `stopping` in `plan.json`. `counters` and `seconds` have no target and need no quantiles."""
         target, t = stopping.get("target_percent", math.nan), stopping.get("t", ())
         awaited = stopping["rule"] == UNTIL_DECIDED and "seconds" in stopping
-        return cls(stopping["rule"], stopping["pilot"], stopping["maximum"], target, t, awaited)
+        together = stopping.get("looks", ())
+        return cls(stopping["rule"], stopping["pilot"], stopping["maximum"], target, t, awaited, together)
+
+    @property
+    def looks(self) -> Sequence[int]:
+        """Return the rounds after which `decide` looks at the values, ascending."""
+        return self.looks_together or looks_until(self.maximum, self.pilot)
 
     @property
     def width(self) -> float:

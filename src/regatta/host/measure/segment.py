@@ -294,7 +294,7 @@ class SegmentRun:
         try:
             if not self.plan.header.get("stopping") or not self.blocks:
                 return self._measure(journal, orphans)
-            deciding = self.deciding = Deciding(self.plan, self.paths.journal)
+            deciding = self.deciding = Deciding(self.plan.header, self.paths.journal)
             first, end = self.blocks[0][0].round, self.blocks[-1][0].round + 1
             # The previous segment's runner may have been killed between its last record and its decision.
             deciding.decide(first)

@@ -413,7 +413,7 @@ class Stopping:
     `javastats`: after `pilot` rounds, as soon as the interval is narrow enough. `javastats-cell`: the same for each cell, by the
     interval of its mean. `decide`: from `pilot` rounds on, until each comparison has an answer. `counters`: `pilot` rounds, then
     as many as the host's groups of counters require. `seconds`: `pilot` rounds, then as many as the time per cell allows. All
-    stop after `maximum` rounds, except `decide` where `most` is given.
+    stop after `maximum` rounds, except `decide` where `most` is given. Each host decides for itself, except with `together`.
     """
 
     rule: StoppingRule
@@ -430,6 +430,8 @@ class Stopping:
     most: int | None = None
     #: with `decide`: measuring time of the experiment on each host; None: no limit
     budget_s: float | None = None
+    #: True: after each segment, the hosts of a platform decide together; None: each host decides for itself
+    together: Literal[True] | None = None
 
 
 @dataclass(frozen=True)
@@ -566,12 +568,16 @@ class Experiment:
         """Return the number of rounds in the first segment, without discarded ones. With a stopping rule, this is the pilot."""
         if self.stopping is None:
             return self.rounds_per_segment
-        # `decide` also looks while a segment runs.
-        rest = self.rounds_per_segment if self.stopping.rule == "decide" else 0
-        return max(self.stopping.pilot, rest)
+        # A host that decides alone also looks while a segment runs.
+        looks = self.stopping.rule == "decide" and not self.stopping.together
+        return max(self.stopping.pilot, self.rounds_per_segment if looks else 0)
+
+    @property
+    def segment_ends(self) -> list[int]:
+        """Return the rounds after which each segment ends, without discarded ones: the first, then each `rounds_per_segment`."""
+        return [*range(self.first_rounds, self.invocations, self.rounds_per_segment), self.invocations]
 
     @property
     def segments(self) -> int:
-        """Return the number of segments per host: the first, then one for each `rounds_per_segment` rounds."""
-        rest = self.invocations - self.first_rounds
-        return 1 + max(0, -(-rest // self.rounds_per_segment))
+        """Return the number of segments per host."""
+        return len(self.segment_ends)

@@ -16,8 +16,9 @@ import pytest
 from helpers.counting import skip_without_counters, skip_without_perf
 from helpers.runner_plans import Runner, cell, measured_processes, python, sh, write_plan
 from helpers.waiting import wait_until
-from regatta.host.counters import perf_events
+from regatta.host.counters import perf_events, profile
 from regatta.host.counters.counting import Counters
+from regatta.host.counters.program_profile import ProgramProfile
 from regatta.host.measure.cgroup import open_accounting
 from regatta.host.measure.containers.gate import Gate
 from regatta.host.processes import children_of
@@ -271,6 +272,22 @@ def test_the_functions_of_a_program_and_its_children_are_kept_by_iteration(runne
     assert total == pytest.approx(counts["task_clock"] / 1e9, rel=0.15)
     assert record["left_behind"] == 0
     assert not list(Path(runner.results_file).parent.glob("regatta-profile-*"))
+
+
+@pytest.mark.usefixtures("_perf")
+def test_samples_are_refused_once_perf_has_recorded_as_much_as_it_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # When it starts, perf describes all processes, before any sample.
+    monkeypatch.setattr(profile, "LARGEST_KIB", 1024)
+    sampling = ProgramProfile(str(tmp_path / "results"))
+    try:
+        sampling.begin()
+        wait_until(lambda: sum(range(100_000)) and not Path(f"/proc/{sampling.pid}/exe").exists(), "its end")
+        with pytest.raises(OSError, match="the most"):
+            sampling.stop()
+    finally:
+        sampling.close()
 
 
 #: two threads that wake each other all the time

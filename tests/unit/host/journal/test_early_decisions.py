@@ -34,9 +34,9 @@ def pair(differences: list[float], a: str = "a", b: str = "b", problem: str = ""
     return Pair(a, b, "", differences, problem, range(len(differences)))
 
 
-def logs(*cells: str, values: list[float] | None = None) -> dict[str, dict[str, dict[int, float]]]:
+def logs(*cells: str, values: list[float] | None = None) -> dict[str, dict[str, list[dict[int, float]]]]:
     numbers = [noise / 100 for noise in NOISE * 2] if values is None else values
-    return {cell: {"": dict(enumerate(numbers))} for cell in cells}
+    return {cell: {"": [dict(enumerate(numbers))]} for cell in cells}
 
 
 def decided(pairs: list[Pair], seen: int, **changes: Any) -> Any:

@@ -25,7 +25,7 @@ from regatta.answers.spine.pairs import comparison_groups, series_key
 from regatta.answers.spine.parts import FamilyPair, level_names, shared_heap
 from regatta.answers.spine.samples import PlannedCell, Samples, Series
 from regatta.answers.spine.verdicts import Verdicts, judge
-from regatta.answers.spine.words import counted, listed, sample_words
+from regatta.answers.spine.words import counted, listed, sample_words, samples_words
 from regatta.host.units import is_counted
 from regatta.host.values.levels import ALWAYS, components, parameters_in, place_key
 from regatta.stats.all_pairs import SIDAK, paired_pairs, welch_pairs
@@ -354,10 +354,8 @@ def _sample(values: _Values, pairs: Sequence[FamilyPair]) -> str:
     known = [pair for pair in pairs if not math.isnan(pair.ratio.low)]
     if known and all(pair in apart for pair in known):
         return sample_words(sum(group.size for group in values.groups), "invocation")
-    sizes = sorted({pair.ratio.n for pair in known if pair not in apart}) or [values.blocks]
-    if len(sizes) == 1:
-        return sample_words(sizes[0], "block")
-    return f"(n = {sizes[0]} to {sizes[-1]} blocks per pair)"
+    sizes = [pair.ratio.n for pair in known if pair not in apart] or [values.blocks]
+    return samples_words(sizes, "block")
 
 
 def _share_of(mean: float) -> Callable[[float], float]:

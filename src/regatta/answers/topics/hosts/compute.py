@@ -131,7 +131,8 @@ def _over_hosts(platform: Platform, sides: Sides, context: Context) -> _Pooled:
     # Inference is for these hosts, or for similar hosts (t on the hosts' means).
     random = context.options.random_hosts
     effects = [host_effect(pair) for pair, _ in sides]
-    pooled = pool_hosts(effects, level, random, context.stops.looks)
+    rounds = rounds_together([pair for pair, _ in sides], context)
+    pooled = pool_hosts(effects, level, random, context.stops.looks, rounds)
     hosts = tuple(c.place.host for (_, c), taken in zip(sides, pooled.taken, strict=True) if taken)
     ratio, p = pooled.ratio, pooled.contrast.p
     p_holm, verdict = math.nan, Verdict()
@@ -141,7 +142,8 @@ def _over_hosts(platform: Platform, sides: Sides, context: Context) -> _Pooled:
         alone = sides[0][1]
         ratio, p, p_holm, verdict = alone.ratio, alone.p, alone.p_holm, alone.verdict
         hosts = () if math.isnan(ratio.point) else platform.hosts
-    what = counted_as([pair for pair, comparison in sides if comparison.place.host in hosts])
+    used = [pair for pair, comparison in sides if comparison.place.host in hosts]
+    what = "round" if several and rounds is not None else counted_as(used)
     shown = pooled.interaction.p < 1.0 - level
     odd = differing_hosts(effects, level) if shown else []
     first = next((pair for pair, _ in sides if pair.series), sides[0][0])
@@ -189,6 +191,25 @@ def host_effect(pair: Pair) -> HostEffect:
         a, b = pair.a.values, pair.b.values
         effect = unpaired_effect(np.log(a), np.log(b))
     return with_exact_ratio(effect, a, b) if is_counted(pair.a.unit) else effect
+
+
+def rounds_together(pairs: Sequence[Pair], context: Context) -> Floats | None:
+    """Return the differences of logarithms (hosts, rounds) in the rounds that all hosts of a comparison have, with two values or more.
+
+    None where each host decided for itself, or where a host has no blocks: its rounds decided nothing.
+    """
+    if not context.stops.together:
+        return None
+    used = [pair for pair in pairs if pair.a and pair.b]
+    if not used or any(len(pair.common) < LEAST_BLOCKS for pair in used):
+        return None
+    by_round = [
+        {key[1]: math.log(pair.a.by_block[key]) - math.log(pair.b.by_block[key]) for key in pair.common}
+        for pair in used
+        if pair.a and pair.b and not any(why_no_logs(side.values) for side in (pair.a, pair.b))
+    ]
+    rounds = sorted(set.intersection(*map(set, by_round))) if by_round else []
+    return np.array([[one[round_] for round_ in rounds] for one in by_round]) if len(rounds) > 1 else None
 
 
 def counted_as(pairs: Sequence[Pair]) -> str:

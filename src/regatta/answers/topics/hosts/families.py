@@ -16,8 +16,14 @@ from regatta.answers.spine.parts import FamilyPair, Place, level_names, shared_h
 from regatta.answers.spine.platforms import Platform
 from regatta.answers.spine.samples import PlannedCell, Samples, Series
 from regatta.answers.spine.verdicts import Verdicts, judge
-from regatta.answers.spine.words import listed, sample_words
-from regatta.answers.topics.hosts.compute import counted_as, host_effect, interaction_of, keys_of
+from regatta.answers.spine.words import listed, samples_words
+from regatta.answers.topics.hosts.compute import (
+    counted_as,
+    host_effect,
+    interaction_of,
+    keys_of,
+    rounds_together,
+)
 from regatta.answers.topics.hosts.result import PlatformFamily
 from regatta.answers.topics.hosts.words import dependence_words
 from regatta.host.values.experiment import Scalar
@@ -154,10 +160,9 @@ def _together(of: _Members, context: Context, verdicts: Verdicts) -> PlatformFam
     alternatives = list(dict.fromkeys(name for _, name in of.series))
     test = interaction_of(of.series, hosts, alternatives, context.stops.looks)
     ranked = ranking(present, pairs, cell.better)
-    n = max(pair.ratio.n for pair in pairs)
-    sampled = Sampled(
-        cell, of.first.unit if of.first else "", sample_words(n, pooled.what), theta_percent, of.factor
-    )
+    sizes = [pair.ratio.n for pair in pairs if not math.isnan(pair.ratio.low)] or [0]
+    sample = samples_words(sizes, pooled.what)
+    sampled = Sampled(cell, of.first.unit if of.first else "", sample, theta_percent, of.factor)
     parts = [family_words(ranked, pairs, sampled), *_lacking(of, present, hosts)]
     if len(hosts) > 1:
         parts.append(_dependence(of, pooled, ranked[0], test, level))
@@ -200,10 +205,13 @@ def _pairs(of: _Members, present: Sequence[str], context: Context, verdicts: Ver
     level, theta_percent, looks = context.facts.level, context.facts.theta_percent, context.stops.looks
     made = {(a, b): of.pairs(a, b) for a, b in combinations(present, 2)}
     effects, found, depends, used = {}, [], {}, set()
+    by_rounds: list[bool] = []
     for (a, b), pairs in made.items():
         on, own = [pair.cell.place.host for pair in pairs], [host_effect(pair) for pair in pairs]
         effects[a, b] = on, own
-        pooled = pool_pair(own, len(present), level, looks)
+        rounds = rounds_together(pairs, context)
+        by_rounds.append(rounds is not None)
+        pooled = pool_pair(own, len(present), level, looks, rounds)
         depends[a, b] = pooled.interaction.p
         used |= {host for host, taken in zip(on, pooled.taken, strict=True) if taken}
         ratio = pooled.ratio
@@ -213,7 +221,8 @@ def _pairs(of: _Members, present: Sequence[str], context: Context, verdicts: Ver
             verdict = verdicts.of(*keys)
         found.append(FamilyPair(a, b, ratio, pooled.contrast.p, verdict))
     hosts = tuple(host for host in of.platform.hosts if host in used)
-    what = counted_as([pair for pairs in made.values() for pair in pairs if pair.cell.place.host in used])
+    on_used = [pair for pairs in made.values() for pair in pairs if pair.cell.place.host in used]
+    what = "round" if all(by_rounds) else counted_as(on_used)
     return _Pooled(effects, tuple(found), depends, hosts, what)
 
 

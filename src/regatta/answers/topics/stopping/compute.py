@@ -71,6 +71,8 @@ class StoppedGroup:
     pairs: tuple[StoppedPair, ...]
     reason: str
     words: str
+    #: the platform whose hosts decide together, by their mean difference; "": each host decides for itself
+    together: str = ""
 
 
 #: rule -> its name, and the unit that it stops
@@ -130,6 +132,13 @@ def _decided_words(groups: Sequence[StoppedGroup], method: str) -> tuple[str, ..
     pairs = [(group, pair) for group in groups for pair in group.pairs if pair.b_name]
     if not pairs:
         return ()
+    if groups[0].together:
+        # Hosts that decided together have one answer.
+        own: dict[tuple[str, ...], tuple[StoppedGroup, StoppedPair]] = {}
+        for group, pair in sorted(pairs, key=lambda one: not one[1].outcome):
+            key = (group.together, group.place, pair.a_name, pair.b_name, pair.parameters)
+            own.setdefault(key, (group, pair))
+        pairs = list(own.values())
     found = Counter(
         pair.outcome or ("open" if group.needed is None else "not compared") for group, pair in pairs
     )
@@ -165,10 +174,10 @@ def _saved_words(decided: Iterable[StoppedGroup]) -> str:
 def _judge(group: StopGroup, context: Context) -> StoppedGroup:
     rule, decision = group.rule, group.decision
     samples, names = context.samples, context.names
-    alone = rule["rule"] == PER_CELL
+    alone, together = rule["rule"] == PER_CELL, "looks" in rule
     told = {(p["a"], p["b"], p["series"]): p for p in (decision or {}).get("pairs", ())}
     pairs = [
-        _pair(interval, a, b, parameters, told, alone)
+        _pair(interval, a, b, parameters, told, alone, together)
         for a, b in group.pairs
         for interval, parameters in _intervals(a, b, context, alone)
     ]
@@ -200,6 +209,7 @@ def _judge(group: StopGroup, context: Context) -> StoppedGroup:
         pairs=tuple(pairs),
         reason=(decision or {}).get("reason", "not decided yet"),
         words=_group_words(where, needed, reached, met, modes, rule),
+        together=group.cells[0].place.platform if together else "",
     )
 
 
@@ -261,9 +271,14 @@ def _pair(
     parameters: str,
     told: Mapping[tuple[str, str, str], Mapping[str, Any]],
     alone: bool,
+    together: bool,
 ) -> StoppedPair:
     entry = told.get((a.cell_id, b.cell_id if b else "", parameters), {})
-    sd = entry.get("sd")
+    sd, half_width = entry.get("sd"), entry.get("half_width_percent")
+    reached = _half_width_percent(interval, alone)
+    if together:
+        # That of the mean over the hosts, which decided.
+        reached = math.nan if half_width is None else float(half_width)
     a_name, b_name, _ = short_names(a, b) if b else (a.place.configuration, "", set())
     return StoppedPair(
         a_name=f"{a_name} again" if a.twin_of else a_name,
@@ -272,7 +287,7 @@ def _pair(
         decided_by=int(entry.get("n", 0)),
         sd=math.nan if sd is None else float(sd),
         needed=entry.get("needed"),
-        reached_percent=_half_width_percent(interval, alone),
+        reached_percent=reached,
         reason=str(entry.get("reason", "")),
         outcome=entry.get("outcome") or "",
         expected=entry.get("expected"),

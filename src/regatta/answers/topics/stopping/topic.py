@@ -37,6 +37,7 @@ _HOW = {
     UNTIL_DECIDED: "An alternative stops when all of its comparisons have an answer: their intervals exclude equality, or all "
     "relevant differences. Half-widths are of the confidence intervals of ratios, in %, adjusted for all looks.",
 }
+_OVER_HOSTS = "The hosts of a platform decide together: answers, blocks and half-widths are those of their mean difference."
 
 
 def stopping_section(groups: Sequence[StoppedGroup], view: View) -> Section | None:
@@ -46,9 +47,10 @@ def stopping_section(groups: Sequence[StoppedGroup], view: View) -> Section | No
     figure, first = _figure(groups, view), groups[0]
     pilot = "" if first.rule == UNTIL_DECIDED else f"Pilot: {first.pilot} rounds; "
     bounds = f"{pilot}maximum: {first.maximum} rounds. Bars: rounds needed; grey: rounds saved."
+    over = f" {_OVER_HOSTS}" if first.together else ""
     return Section(
         "stopping",
-        words=f"{_HOW.get(first.rule, _TOGETHER)} {bounds[0].upper()}{bounds[1:]}",
+        words=f"{_HOW.get(first.rule, _TOGETHER)}{over} {bounds[0].upper()}{bounds[1:]}",
         groups=[Group("Rounds needed", [figure])],
     )
 
