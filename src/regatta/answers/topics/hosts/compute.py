@@ -143,7 +143,7 @@ def _over_hosts(platform: Platform, sides: Sides, context: Context) -> _Pooled:
         ratio, p, p_holm, verdict = alone.ratio, alone.p, alone.p_holm, alone.verdict
         hosts = () if math.isnan(ratio.point) else platform.hosts
     used = [pair for pair, comparison in sides if comparison.place.host in hosts]
-    what = "round" if several and rounds is not None else counted_as(used)
+    what = counted_as(used, rounds, ratio)
     shown = pooled.interaction.p < 1.0 - level
     odd = differing_hosts(effects, level) if shown else []
     first = next((pair for pair, _ in sides if pair.series), sides[0][0])
@@ -212,8 +212,13 @@ def rounds_together(pairs: Sequence[Pair], context: Context) -> Floats | None:
     return np.array([[one[round_] for round_ in rounds] for one in by_round]) if len(rounds) > 1 else None
 
 
-def counted_as(pairs: Sequence[Pair]) -> str:
-    """Return the unit of the values of these hosts: `block`, `invocation`, or `value` for both."""
+def counted_as(pairs: Sequence[Pair], rounds: Floats | None, ratio: Interval) -> str:
+    """Return the unit of the values of these hosts: `block`, `invocation`, or `value` for both; `round` if it is of mean rounds.
+
+    `rounds`: see `rounds_together`.
+    """
+    if rounds is not None and len(rounds) > 1 and ratio.n == rounds.shape[1]:
+        return "round"
     blocked = {len(pair.common) >= LEAST_BLOCKS for pair in pairs if pair.a and pair.b}
     if len(blocked) > 1:
         return "value"

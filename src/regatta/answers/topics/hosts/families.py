@@ -205,24 +205,26 @@ def _pairs(of: _Members, present: Sequence[str], context: Context, verdicts: Ver
     level, theta_percent, looks = context.facts.level, context.facts.theta_percent, context.stops.looks
     made = {(a, b): of.pairs(a, b) for a, b in combinations(present, 2)}
     effects, found, depends, used = {}, [], {}, set()
-    by_rounds: list[bool] = []
+    kinds: set[str] = set()
     for (a, b), pairs in made.items():
         on, own = [pair.cell.place.host for pair in pairs], [host_effect(pair) for pair in pairs]
         effects[a, b] = on, own
         rounds = rounds_together(pairs, context)
-        by_rounds.append(rounds is not None)
         pooled = pool_pair(own, len(present), level, looks, rounds)
         depends[a, b] = pooled.interaction.p
-        used |= {host for host, taken in zip(on, pooled.taken, strict=True) if taken}
+        taken = {host for host, taken in zip(on, pooled.taken, strict=True) if taken}
+        used |= taken
         ratio = pooled.ratio
+        if taken:
+            own_pairs = [pair for pair in pairs if pair.cell.place.host in taken]
+            kinds.add(counted_as(own_pairs, rounds, ratio))
         verdict = judge(ratio, theta_percent, pooled.contrast.p)
         if keys := keys_of(pairs):
             verdicts.add(*keys, verdict)
             verdict = verdicts.of(*keys)
         found.append(FamilyPair(a, b, ratio, pooled.contrast.p, verdict))
     hosts = tuple(host for host in of.platform.hosts if host in used)
-    on_used = [pair for pairs in made.values() for pair in pairs if pair.cell.place.host in used]
-    what = "round" if all(by_rounds) else counted_as(on_used)
+    what = kinds.pop() if len(kinds) == 1 else "value"
     return _Pooled(effects, tuple(found), depends, hosts, what)
 
 
