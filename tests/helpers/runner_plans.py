@@ -19,8 +19,9 @@ from helpers.synthetic_journal import planned_cell
 from helpers.waiting import PATIENCE_S
 from regatta.fleet.plans import write_runner
 from regatta.host.journal.journal import Damage, read_journal
-from regatta.host.measure.scratch import results_of
-from regatta.host.values.experiment import Cores, PerturbationLimits, Rlimits
+from regatta.host.measure.scratch import halves_in, results_of
+from regatta.host.measure.topology import halve, read_topology
+from regatta.host.values.experiment import DUET, Cores, PerturbationLimits, Rlimits
 from regatta.host.values.record import Record
 from regatta.store.folder import Folder
 
@@ -56,11 +57,12 @@ def write_plan(
     retries: int = 1,
     **header: Any,
 ) -> None:
-    """One block a round, the cells in their order."""
+    """One block a round, the cells in their order; in a duet, they swap their places every round."""
     rows = array.array("i")
     for number in range(rounds):
+        swapped = header.get("order") == DUET and number % 2
         for index in range(len(cells)):
-            rows.extend((number, 0, index, index))
+            rows.extend((number, 0, index, len(cells) - 1 - index if swapped else index))
     width = len(cells) * rounds_per_segment
     total = rounds * len(cells)
     directory = folder.host_plan(HOST)
@@ -167,8 +169,19 @@ class Runner:
 
     def assert_nothing_left(self) -> None:
         """No measured process and no control group of a runner that has ended; the working directory is empty."""
-        assert measured_processes(self.results_file) == []
+        halves = halves_in((self.folder.scratch / HOST).resolve())
+        for file in (self.results_file, *map(results_of, halves)):
+            assert measured_processes(file) == []
         assert groups_of(self.pids) == []
+
+
+def has_halves() -> bool:
+    """Whether this machine has two cores, each of which can be a half of a duet."""
+    try:
+        halve(os.sched_getaffinity(0), read_topology())
+    except ValueError:
+        return False
+    return True
 
 
 def printed(record: Mapping[str, Any], stream: str, part: str = "head") -> bytes:

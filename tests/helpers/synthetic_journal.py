@@ -186,12 +186,13 @@ def write_facts(
     canary: tuple[str, str] = ("", ""),
     runtimes: Mapping[str, str] | None = None,
     regatta: str = "",
+    order: str = "randomized-blocks",
     **steady: Any,
 ) -> None:
     """Write `plan/experiment.json`. `canary`: label and hash of its file. `steady`: further keys of the steady state, such as `window`."""
     value = {
         "experiment": {
-            "name": "made-up", "question": "Which collector is fastest?", "seed": 1, "order": "randomized-blocks",
+            "name": "made-up", "question": "Which collector is fastest?", "seed": 1, "order": order,
             "level": level, "steady": {"method": method, "iterations": 5, "warmup": warmup, **steady},
             "labels": dict(labels or {}),
             "baseline": {"runtime": None, "collector": None, "modifiers": None, **(baseline or {})},

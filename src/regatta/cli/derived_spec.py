@@ -13,7 +13,7 @@ from regatta.cli.options import Percentage
 from regatta.cli.run import run_and_show
 from regatta.host.errors import Problem, SpecError
 from regatta.host.journal.looks import FIRST
-from regatta.host.values.experiment import Experiment, Runtime, Stopping
+from regatta.host.values.experiment import DUET, Experiment, Runtime, Stopping
 from regatta.host.values.host import Wish
 from regatta.spec.fields import NAME
 from regatta.store.folder import Folder, write_json
@@ -78,6 +78,8 @@ def derived_spec(
             **rule,
         },
         "aa": aa,
+        # It may have more sides than two, a copy of one, or counters.
+        **({"order": "randomized-blocks"} if experiment.order == DUET else {}),
         # Both sides are in the same blocks, so that changes of the host cancel without one.
         "canary": None,
     }

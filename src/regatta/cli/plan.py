@@ -135,7 +135,7 @@ def write_plans(ready: Ready, planned: Planned) -> str:
 def _describe(ready: Ready, planned: Planned) -> dict[str, Any]:
     from regatta.answers.spine.proposal import propose_rounds
     from regatta.host.journal.decisions import groups_of, planned_rounds, read_decisions, undecided_groups
-    from regatta.store.progress import recorded_cells
+    from regatta.store.progress import at_once, recorded_cells
 
     plans = planned.plans
     limits = vars(ready.experiment.limits)
@@ -182,6 +182,8 @@ def _describe(ready: Ready, planned: Planned) -> dict[str, Any]:
     if unknown and measured:
         known_s = [r.median_elapsed_s for r in recorded.values()]
         remaining_s += unknown * sum(known_s) / len(known_s)
+    # All hosts have the order of the experiment.
+    remaining_s /= at_once(ready.experiment.order)
     return {
         "experiment": ready.experiment.name,
         "order": ready.experiment.order,

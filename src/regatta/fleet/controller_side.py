@@ -84,6 +84,7 @@ def show_state(folder: Folder, host: str, segment: int, text: bytes) -> None:
             "index": None if state.get("index") is None else _whole(state["index"]),
             "since_utc_s": _number(state["since_utc_s"]),
             **_waiting(state.get("waiting_for")),
+            **({"tests": printable(str(state["tests"]), 200)} if state.get("tests") else {}),
             "counts": {
                 status: _whole(count) for status, count in dict(state["counts"]).items() if status in STATUSES
             },

@@ -22,6 +22,7 @@ from regatta.fleet.remote.base import (
     distrusted,
 )
 from regatta.host.cache import bytes_sha256
+from regatta.host.duet.trial import TRIALS
 from regatta.host.errors import HostError
 from regatta.host.journal.cells import CellsFile
 from regatta.host.journal.decisions import DECISIONS, DECISIONS_VERSION, read_decisions
@@ -260,15 +261,16 @@ class TakenOver:
             self._copy.append(line, record)
 
     def finish(self, ended: Mapping[str, Any], agent: Agent, there: str) -> None:
-        """Fetch data besides the records: the CPUs used, decisions on rounds, and kept files.
+        """Fetch data besides the records: the CPUs used, tests of halves, decisions on rounds, and kept files.
 
         Raises:
             HostError: a file does not match its record.
             Unreachable: the connection is broken.
         """
         cores, decisions = ended.get("cores"), ended.get("decisions")
-        if isinstance(cores, dict) and cores:
-            write_json(self._directory / "cores.json", cores)
+        for name, told in (("cores.json", cores), (TRIALS, ended.get("duet"))):
+            if isinstance(told, dict) and told:
+                write_json(self._directory / name, told)
         # Where hosts decide together, the runner decides nothing, and has what was written here.
         together = "looks" in (self._acceptance.header.get("stopping") or {})
         if isinstance(decisions, dict) and decisions and not together:

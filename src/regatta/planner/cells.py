@@ -21,6 +21,7 @@ from regatta.host.values.commands import expand_command, named_files, template_v
 from regatta.host.values.digest import digest_of
 from regatta.host.values.events import ABOUT_FILE, TRACE_FILE
 from regatta.host.values.experiment import (
+    DUET,
     ONLY_ZERO,
     USER_FILE,
     Benchmark,
@@ -453,6 +454,8 @@ def _identity_of_options(
     exit_codes = benchmark.expect.exit_codes
     options: dict[str, Any] = {
         "aa": choice.runtime.name if choice.runtime.aa else None,
+        # On half of the CPUs, beside another program.
+        "order": DUET if experiment.order == DUET else None,
         "paths": None if isolation.programs else _paths_of_user(host, benchmark.programs),
         "isolation": isolation.identity(),
         "prepare": benchmark.prepare,

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from regatta.host.values.experiment import Order
+from regatta.host.values.experiment import DUET, Order
+
+#: alternatives from a Williams square; with two alternatives, they swap their positions every round
+_SQUARES: Final = ("williams", DUET)
 
 Ints = npt.NDArray[np.int64]
 
@@ -60,7 +64,7 @@ class _Sequences:
 
     def __init__(self, order: Order, groups: Ints, size: int, generator: np.random.PCG64) -> None:
         self.order, self.groups, self.size = order, groups, size
-        if order == "williams":
+        if order in _SQUARES:
             self.square = williams_square(size)
             # Each group relabels the alternatives and uses the rows of the square in its own order.
             self.labels = np.argsort(_draw(generator, (len(groups), size)), axis=-1, kind="stable")
@@ -71,7 +75,7 @@ class _Sequences:
         shape = (len(rounds), len(self.groups), self.size)
         if self.order == "randomized-blocks":
             return np.argsort(_draw(generator, shape), axis=-1, kind="stable")
-        if self.order == "williams":
+        if self.order in _SQUARES:
             rows = self.rows[:, rounds % len(self.square)].T
             sequences = self.square[rows]
             return np.take_along_axis(np.broadcast_to(self.labels, shape), sequences, axis=-1)
@@ -87,7 +91,7 @@ def order_rows(
         group_sizes: number of alternatives of each block group; the cells of group g are numbered after those of g-1.
         rounds: number of runs of every block.
         order: `randomized-blocks` shuffles blocks in a round and alternatives in a block; `williams` shuffles blocks and takes
-            alternatives from a Williams square; `interleaved` keeps the spec's order in every round; `back-to-back` runs all
+            alternatives from a Williams square; `duet` does the same with two alternatives; `interleaved` keeps the spec's order in every round; `back-to-back` runs all
             rounds of a cell before the next cell.
         generator: source of all randomness.
 
@@ -108,7 +112,7 @@ def order_rows(
         for size in sorted(set(sizes.tolist()))
     ]
     step = max(1, CHUNK_ROWS // cells)
-    shuffled = order in ("randomized-blocks", "williams")
+    shuffled = order in ("randomized-blocks", *_SQUARES)
     for first in range(0, rounds, step):
         window = np.arange(first, min(first + step, rounds))
         if shuffled:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -10,15 +10,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from regatta.host.errors import Problem, SpecError
 from regatta.host.journal.plan_files import PLAN_VERSION, with_plan_id
 from regatta.host.values.cell import Cell
 from regatta.host.values.digest import digest_of
-from regatta.host.values.experiment import Experiment
+from regatta.host.values.experiment import DUET, Experiment
 from regatta.host.values.levels import Levels, levels_of_cell, place_key
 from regatta.host.values.resolved import ResolvedHost
 from regatta.planner.cells import Crossing, is_canary
 from regatta.planner.orders import host_generator, order_rows
-from regatta.planner.stopping import stopping_header
+from regatta.planner.stopping import compared_pairs, stopping_header
+
+_NO_PARTNER = "the alternative to run it with (order: duet) is excluded or not possible"
+#: alternatives that an error lists
+_SHOWN = 4
 
 
 def constant_header(experiment: Experiment, host: ResolvedHost) -> dict[str, Any]:
@@ -37,6 +42,8 @@ def constant_header(experiment: Experiment, host: ResolvedHost) -> dict[str, Any
         "cores": {**vars(host.cores), "cpus": list(host.cores.cpus)},
         "output_kib": experiment.output_kib,
         "give_up_after": experiment.give_up_after,
+        # The host judges its test by the values of the programs.
+        **({"steady": vars(experiment.steady)} if experiment.order == DUET else {}),
         **(
             {"members": [_member(experiment, member) for member in host.members.values()]}
             if host.members
@@ -135,8 +142,44 @@ def plan_host(experiment: Experiment, host: ResolvedHost, crossing: Crossing) ->
             key: group if is_canary(experiment, group[0].benchmark) else with_twin(group, experiment.baseline)
             for key, group in groups.items()
         }
+    if experiment.order == DUET:
+        groups = _pairs(experiment, host, groups, crossing)
     cells = [cell for group in groups.values() for cell in group]
     return HostPlan(experiment, host, cells, [len(group) for group in groups.values()])
+
+
+def _pairs(
+    experiment: Experiment, host: ResolvedHost, groups: Mapping[object, list[Cell]], crossing: Crossing
+) -> dict[object, list[Cell]]:
+    """Return the groups of two alternatives: they run at once, each on a half of the host.
+
+    A cell whose partner is impossible or excluded is added to the impossible ones of the crossing.
+
+    Raises:
+        SpecError: more than two alternatives are compared, or two that have no ratio; or there is no pair.
+    """
+    pairs: dict[object, list[Cell]] = {}
+    wrong = []
+    for key, group in groups.items():
+        if len(group) == 1:
+            crossing.impossible.append((group[0].label, _NO_PARTNER))
+        elif len(group) > 2 or compared_pairs(group, experiment.baseline)[0][1] is None:
+            wrong.append(group)
+        else:
+            pairs[key] = group
+    if wrong or (groups and not pairs):
+        raise SpecError([_no_pair(host, group) for group in wrong or groups.values()])
+    return pairs
+
+
+def _no_pair(host: ResolvedHost, group: Sequence[Cell]) -> Problem:
+    labels = ", ".join(cell.label for cell in group[:_SHOWN]) + (", ..." if len(group) > _SHOWN else "")
+    return Problem(
+        f"host {host.name}: order: duet",
+        "two alternatives that are compared with each other, which run at once",
+        f"{len(group)}: {labels}",
+        "name two alternatives of one metric, or use another order",
+    )
 
 
 def with_twin(group: Sequence[Cell], baseline: Levels) -> list[Cell]:

@@ -36,6 +36,7 @@ from regatta.host.values.levels import PARAMETERS, label_without
 from regatta.host.values.plan_cell import PROCESS_ELAPSED
 from regatta.spec.adapter_options import reportable
 from regatta.spec.chooser import Chooser
+from regatta.spec.duet import check_duet
 from regatta.spec.heap_schema import factors, sizes_mib
 from regatta.spec.minheaps import kept_minheaps
 from regatta.spec.plan_size import check_plan_size
@@ -221,6 +222,7 @@ class Resolver(Reporter):
             canary=canary.label if canary else "",
         )
         self.problems += check_plan_size(experiment, self.document)
+        self.problems += check_duet(experiment, self.document)
         return experiment
 
     def canary(self, benchmarks: Sequence[Benchmark]) -> Benchmark | None:

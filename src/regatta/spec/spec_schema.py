@@ -418,7 +418,9 @@ class Spec(Strict):
         description="Order of the alternatives of a block. `randomized-blocks`: shuffled in every block. "
         "`interleaved`: the same order in every block. `williams`: balanced, so that each alternative"
         " follows every other equally often. `back-to-back`: all invocations of one alternative, then"
-        " all of the next; use it only for comparison with data measured that way.",
+        " all of the next; use it only for comparison with data measured that way. `duet`: the two alternatives "
+        "of a block run at once, each on half of the CPUs, and swap the halves every round. What slows the host then slows "
+        "both, and only their ratio is reported. The host tests each alternative first (docs/methodology.md).",
         examples=["williams"],
     )
     seed: int = Field(

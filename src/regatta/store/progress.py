@@ -14,6 +14,7 @@ from regatta.host.journal.decisions import groups_of, planned_rounds, read_decis
 from regatta.host.journal.journal import Damage, read_heads
 from regatta.host.journal.record import FAILURES
 from regatta.host.journal.runner_state import read_state, waits_for
+from regatta.host.values.experiment import DUET
 from regatta.store.folder import Folder
 from regatta.store.receipts import hosts_left_out
 
@@ -138,6 +139,11 @@ class Progress:
         return lines
 
 
+def at_once(order: object) -> int:
+    """Return the number of invocations of a host that run at once in an order of its plan."""
+    return 2 if order == DUET else 1
+
+
 def read_progress(folder: Folder) -> Progress:
     """Read plan, journal and runner states of an experiment.
 
@@ -171,6 +177,7 @@ def read_progress(folder: Folder) -> Progress:
         known = bool(times) or not unknown
         if times:
             remaining_s += unknown * statistics.fmean(times)
+        remaining_s /= at_once(header.get("order"))
         progress = HostProgress(host, sum(planned), done, failed, remaining_s if known else None)
         progress.given_up = given_up
         progress.left_out = left_out.pop(host, "")

@@ -113,6 +113,11 @@ def test_sides_of_the_spec_keep_its_rule(tmp_path: Path, repository: Path) -> No
     rule = load_spec(tmp_path / "results" / value["name"] / SPEC, home_in(tmp_path)).stopping
     assert rule is not None
     assert rule.together is None
+    # It has a copy of the baseline, and no third half.
+    value = made(tmp_path, {**spec, "order": "duet"})
+    assert (
+        load_spec(tmp_path / "results" / value["name"] / SPEC, home_in(tmp_path)).order == "randomized-blocks"
+    )
     spec["invocations"] = {"decide": {"pilot": 50, "maximum": 100}}
     assert made(tmp_path, spec)["invocations"]["decide"]["pilot"] == 50
     assert made(tmp_path, spec, rounds=12)["invocations"]["decide"]["pilot"] == 12

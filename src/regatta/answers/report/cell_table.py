@@ -242,7 +242,7 @@ def _mean(cell: CellAnswer, scale: Scale, footnotes: list[str]) -> Figures:
 def _range(cell: CellAnswer, scale: Scale) -> str:
     """Return the smallest and the largest value; "" without several."""
     low, high = cell.dispersion.minimum, cell.dispersion.maximum
-    return f"{scale.show(low)} to {scale.show(high)}" if cell.estimate.n > 1 else ""
+    return f"{scale.show(low)} to {scale.show(high)}" if cell.estimate.n > 1 and math.isfinite(low) else ""
 
 
 def _ratio(row: Comparison | None, baseline: bool, footnotes: list[str]) -> Figures:

@@ -20,6 +20,7 @@ from regatta.answers.topics.comparisons.topic import COMPARISONS
 from regatta.answers.topics.counters.topic import COUNTERS
 from regatta.answers.topics.coverage.topic import COVERAGE
 from regatta.answers.topics.dependence.topic import DEPENDENCE
+from regatta.answers.topics.duet.topic import DUETS
 from regatta.answers.topics.effects.topic import EFFECTS
 from regatta.answers.topics.families.topic import FAMILIES
 from regatta.answers.topics.growth.topic import GROWTH
@@ -85,6 +86,7 @@ TOPICS: tuple[Topic[Any], ...] = (
     LEVELS,
     STEADY,
     STOPPING,
+    DUETS,
     # validity of the values
     ORDER,
     DEPENDENCE,

@@ -15,6 +15,9 @@ from regatta.stats.dispersion import dispersion
 from regatta.stats.estimate import undefined
 from regatta.stats.intervals import GEORGES_2007, mean_interval
 
+#: why an alternative has no value of its own
+BESIDE_ITS_PARTNER = "ran at once with its partner (order: duet), so only their ratio is known"
+
 
 def cell_answers(samples: Samples, facts: Facts, method: str) -> list[CellAnswer]:
     """Estimate the mean of every series.
@@ -61,9 +64,12 @@ def _with_values(
 ) -> CellAnswer:
     shown = series.with_perturbed if series.disturbed else series
     estimate = mean_interval(shown.values, level, method, is_positive(series.unit))
-    if series.disturbed:
+    if series.at_once:
+        reason = BESIDE_ITS_PARTNER if shown.count else _why_nothing(statuses, unsteady)
+        estimate = undefined(series.count, level, method, reason)
+    elif series.disturbed:
         estimate = estimate.disturbed()
-    if not shown.samples:
+    if not series.at_once and not shown.samples:
         estimate = replace(estimate, reason=_why_nothing(statuses, unsteady, bool(series.discarded)))
     empty = _without_values(series.cell, statuses, series.unit, level, estimate.reason)
     return replace(

@@ -97,12 +97,17 @@ def contrasts_of(pairs: Sequence[Pair], level: float, stops: Stops) -> list[Pair
             found[place] = PairContrast(lacking or _no_values("a side", level))
             continue
         common = pair.common
+        if len(common) < _LEAST_PAIRS and a.at_once:
+            found[place] = PairContrast(
+                _only_pairs(len(common), level, f"fewer than {_LEAST_PAIRS} valid pairs")
+            )
+            continue
         if len(common) < _LEAST_PAIRS:
             unpaired = welch_log_ratio(a.values, b.values, nominal, is_counted(a.unit))
             found[place] = PairContrast(looked_at(unpaired), _why_apart(a, b))
             continue
         counts = is_counted(a.unit)
-        left_out = len(a.samples) + len(b.samples) - 2 * len(common)
+        left_out = a.count + b.count - 2 * len(common)
         pilot = stops.pilot_pairs(pair)
         if pilot is not None:
             common = sorted(common, key=lambda key: key[1])
@@ -157,19 +162,26 @@ def _by_the_paper(pair: Pair, level: float) -> PairContrast:
     lacking = _lacking(pair, level)
     if lacking is not None or pair.a is None or pair.b is None:
         return PairContrast(lacking or _no_values("a side", level))
+    if pair.a.at_once:
+        why = "invocations of `order: duet` have no means of their own"
+        return PairContrast(_only_pairs(0, level, why))
     return PairContrast(georges_ratio(pair.a.values, pair.b.values, level, is_counted(pair.a.unit)))
 
 
 def _lacking(pair: Pair, level: float) -> Contrast | None:
-    if pair.a is None or not pair.a.samples:
+    if pair.a is None or not pair.a.count:
         return _no_values("the alternative", level)
-    if pair.b is None or not pair.b.samples:
+    if pair.b is None or not pair.b.count:
         return _no_values("the baseline", level)
     return None
 
 
 def _no_values(side: str, level: float) -> Contrast:
     return Contrast(undefined(0, level, PAIRED, f"{side} has no valid invocation"), math.nan)
+
+
+def _only_pairs(n: int, level: float, why: str) -> Contrast:
+    return Contrast(undefined(n, level, PAIRED, why), math.nan)
 
 
 def _why_apart(a: Series, b: Series) -> str:

@@ -143,15 +143,16 @@ def _of_host(
 
 
 def _need(pair: Pair, rule: Rule, first: int) -> dict[str, Any]:
-    n = len(pair.differences)
+    differences = pair.until()
+    n = len(differences)
     # A single alternative has no answer.
     if n < LEAST_BLOCKS or (rule.name == UNTIL_DECIDED and not pair.b):
         return {"n": n, "sd": None, "reached_percent": None, "rounds": None}
-    sd = statistics.stdev(pair.differences)
+    sd = statistics.stdev(differences)
     half = rule.quantile(n - 1) * sd / math.sqrt(n)
     if rule.name == UNTIL_DECIDED:
-        mean, limits = statistics.fmean(pair.differences), Limits(rule.t, rule.width)
-        is_open = look(pair.differences, limits, 1).outcome in (None, "undecided")
+        mean, limits = statistics.fmean(differences), Limits(rule.t, rule.width)
+        is_open = look(differences, limits, 1).outcome in (None, "undecided")
         so_far = pair.rounds[-1] - first + 1
         rounds = rounds_expected(Look(None, n, mean, sd, half), limits, so_far) if is_open else so_far
     else:

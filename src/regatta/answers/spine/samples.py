@@ -7,6 +7,7 @@ is one value per invocation, metric and set of parameters.
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -20,13 +21,18 @@ from numpy.typing import NDArray
 from regatta.answers.spine.iterations import find_steady_windows
 from regatta.answers.spine.parts import Place, Sample
 from regatta.answers.spine.result import Failure
+from regatta.host.journal.halves import without_halves
 from regatta.host.journal.record import FAILURES
 from regatta.host.journal.round_values import CLOSE_NS, CLOSE_TIMES
-from regatta.host.values.experiment import Better, Heap, Scalar, SteadyState, Summary
+from regatta.host.values import levels
+from regatta.host.values.experiment import DUET, Better, Heap, Scalar, SteadyState, Summary
+from regatta.host.values.levels import shared_parameters
 from regatta.host.values.plan_cell import PROCESS_ELAPSED
 
 #: key that pairs two samples: plan, round and block; None for an invocation outside blocks
 BlockKey = tuple[str, int, int]
+#: alternatives of a block that run at once
+_BOTH = 2
 #: an interval needs at least two
 LEAST_UNDISTURBED = 2
 
@@ -34,7 +40,7 @@ LEAST_UNDISTURBED = 2
 _LAST = """
 create temp table last as
 select record, host, cell_id, invocation_id, status, coalesce(reason, '') as reason, "order", plan_id, round, block,
-       position, started_utc_ns, elapsed_ns
+       position, started_utc_ns, elapsed_ns, attempt, "order" = '{duet}' as at_once
 from last_attempts
 """
 
@@ -67,7 +73,7 @@ _VALUES = {
 
 #: Same as `PlannedCell.summary_of`.
 _SUMMARY = "case when i.metric = p.metric or p.summary = 'median' then p.summary else 'mean' end"
-_SUMMARISED = "join counted using (record) join planned p using (cell)"
+_SUMMARISED = "join valid using (record) join planned p using (cell)"
 
 #: The cell's own metric decides where an invocation is steady. Other metrics use its window for equal parameters, or,
 #: if they have other parameters (percentiles of pauses next to an elapsed time), its window without parameters.
@@ -77,13 +83,16 @@ left join steady_windows w on w.record = i.record and w.parameters = case
     then coalesce(i.parameters, '') else '' end
 """
 
-#: A block is broken if its rest was measured much later (after a crash or a retry).
+#: Of the valid invocations, those that ran at once with others have no values of their own, and are not among the counted ones.
+#: A block is broken if its rest was measured much later (after a crash or a retry). Invocations that ran at once share an attempt.
 _COUNTED = """
-create temp table counted as
+create temp table valid as
     select l.*, c.cell, l.round < c.discarded_rounds as discarded,
-           abs(l.started_utc_ns - median(l.started_utc_ns) over block) > greatest({close_ns}, {close_times} * sum(l.elapsed_ns) over block) as far
+           abs(l.started_utc_ns - median(l.started_utc_ns) over block) > greatest({close_ns}, {close_times} * sum(l.elapsed_ns) over block)
+               or (at_once and min(attempt) over block <> max(attempt) over block) as far
     from last l join planned c using (host, cell_id) where status in ('ok', 'perturbed')
-    window block as (partition by l.host, l.plan_id, l.round, l.block)
+    window block as (partition by l.host, l.plan_id, l.round, l.block);
+create temp view counted as select * from valid where not at_once
 """
 
 _ONE_NUMBER = """
@@ -101,7 +110,7 @@ _TWO_PHASES = """
             select i.record, i.metric, unit, coalesce(i.parameters, '') as given, {once} as once,
                    any_value(value) filter (iteration = lowest or {once}) as first,
                    favg(value) filter (iteration >= $warmup) as stable
-            from iterations i join first_iterations using (record) semi join counted using (record) group by all
+            from iterations i join first_iterations using (record) semi join valid using (record) group by all
         )
     )
 """
@@ -111,11 +120,11 @@ _SAMPLES = """
 with reduced as (
     select * from ({reduced}) where metric <> '{process_elapsed}'
     union all
-    select record, p.metric, 'ns', '', elapsed_ns from counted join planned p using (cell) where p.metric = '{process_elapsed}'
+    select record, p.metric, 'ns', '', elapsed_ns from valid join planned p using (cell) where p.metric = '{process_elapsed}'
 )
 select cell, metric, unit, parameters, invocation_id, value, round, block, position, started_utc_ns,
-       status = 'perturbed', plan_id, "order" <> 'back-to-back' and not coalesce(far, false), discarded
-from reduced join counted using (record)
+       status = 'perturbed', plan_id, "order" <> 'back-to-back' and not coalesce(far, false), discarded, at_once
+from reduced join valid using (record)
 where value is not null
 order by cell, metric, unit, parameters, started_utc_ns, record
 """
@@ -179,6 +188,15 @@ class Series:
     perturbed_by_block: Mapping[BlockKey, float] = field(default_factory=dict)
     #: samples of the rounds before the first that counts, perturbed or not
     discarded: tuple[Sample, ...] = ()
+    #: whether its invocations ran at once with their partners: then only ratios of values in `by_block` mean something, without the
+    #: difference between the halves of the host, and it has no samples
+    at_once: bool = False
+    #: of such invocations, block -> half
+    halves: Mapping[BlockKey, int] = field(default_factory=dict)
+    #: number of invocations with a value that are not perturbed, also where they are no samples
+    count: int = 0
+    #: the same with discarded ones
+    with_value: int = 0
 
     @property
     def parameters(self) -> Mapping[str, Scalar]:
@@ -186,14 +204,19 @@ class Series:
         return json.loads(self.parameters_text) if self.parameters_text else {}
 
     @property
+    def all_values(self) -> NDArray[np.float64]:
+        """Return all undisturbed values, also those of which only ratios mean something."""
+        return np.array(list(self.by_block.values()), dtype=np.float64) if self.at_once else self.values
+
+    @property
     def disturbed(self) -> bool:
         """Return whether too few samples for an interval are undisturbed, but perturbed ones exist."""
-        return len(self.samples) < LEAST_UNDISTURBED and bool(self.perturbed)
+        return self.count < LEAST_UNDISTURBED and bool(self.perturbed or self.perturbed_by_block)
 
     @property
     def with_perturbed(self) -> Series:
         """Return the series with its perturbed samples in every estimate."""
-        if not self.perturbed:
+        if not self.perturbed and not self.perturbed_by_block:
             return self
         every = tuple(sorted((*self.samples, *self.perturbed), key=lambda sample: sample.started_utc_ns))
         return replace(
@@ -201,6 +224,7 @@ class Series:
             samples=every,
             values=np.array([sample.value for sample in every], dtype=np.float64),
             by_block={**self.by_block, **self.perturbed_by_block},
+            count=len(every) or len({*self.by_block, *self.perturbed_by_block}),
         )
 
     @property
@@ -257,7 +281,7 @@ def load_samples(connection: duckdb.DuckDBPyConnection, steady: SteadyState) -> 
     Raises:
         duckdb.Error: the database has a different schema.
     """
-    connection.execute(_LAST)
+    connection.execute(_LAST.format(duet=DUET))
     connection.execute(_CELLS)
     result = Samples()
     result.cells = _read_cells(connection)
@@ -269,7 +293,7 @@ def load_samples(connection: duckdb.DuckDBPyConnection, steady: SteadyState) -> 
     connection.execute(_ONCE)
     found = steady.method in ("cov", "changepoints")
     if found:
-        find_steady_windows(connection, "counted", steady)
+        find_steady_windows(connection, "valid", steady)
         _read_unsteady(connection, result)
     if steady.method == "replay":
         reduced = _TWO_PHASES.replace("{once}", _IS_ONCE)
@@ -278,13 +302,14 @@ def load_samples(connection: duckdb.DuckDBPyConnection, steady: SteadyState) -> 
     query = _SAMPLES.format(reduced=reduced, process_elapsed=PROCESS_ELAPSED)
     parameters = {"warmup": steady.warmup} if steady.method in ("fixed", "replay") else {}
     _fill_series(result, connection.execute(query, parameters))
+    _remove_halves(result)
     _set_twins_apart(result)
     return result
 
 
 def _one_number(steady: SteadyState, summarised: bool) -> str:
     """Return the query. Medians need memory, so only experiments that use them query them."""
-    joined = "semi join counted using (record)"
+    joined = "semi join valid using (record)"
     method: str = steady.method
     if steady.method in ("cov", "changepoints"):
         method, joined = "found", f"{joined} {_FOUND}"
@@ -342,7 +367,7 @@ def _read_unsteady(connection: duckdb.DuckDBPyConnection, result: Samples) -> No
     for number, missing, count in connection.execute(
         "select cell, count(*) filter (not reached), count(*) from ("
         " select cell, record, bool_and(first_iteration is not null) as reached"
-        " from steady_windows join counted using (record) where status = 'ok' and not discarded group by all"
+        " from steady_windows join valid using (record) where status = 'ok' and not discarded group by all"
         ") group by cell order by cell"
     ).fetchall():
         result.unsteady[number] = (missing, count)
@@ -356,6 +381,50 @@ def _fill_series(result: Samples, found: duckdb.DuckDBPyConnection) -> None:
     for number, many in result.series.items():
         primary = result.cells[number].metric
         many.sort(key=lambda s: (s.metric != primary, s.metric, s.unit, _in_order(s.parameters)))
+
+
+def _remove_halves(result: Samples) -> None:
+    """Remove the difference between the halves of a host from the ratios of alternatives that ran at once."""
+    cells_of: dict[BlockKey, dict[int, None]] = {}
+    for number, many in result.series.items():
+        for series in many:
+            if series.at_once:
+                # Its blocks are all of one block group.
+                for block in (*series.by_block,)[:1]:
+                    cells_of.setdefault(block, {})[number] = None
+    groups: dict[tuple[str, int], dict[int, None]] = {}
+    for (plan_id, _, group), numbers in cells_of.items():
+        groups.setdefault((plan_id, group), {}).update(numbers)
+    for numbers in groups.values():
+        if len(numbers) != _BOTH:
+            continue
+        a, b = numbers
+        differ = levels.differing(result.cells[a].place.levels, result.cells[b].place.levels)
+        places = [
+            {
+                (s.metric, s.unit, shared_parameters(s.parameters_text, differ)): place
+                for place, s in enumerate(result.series[n])
+            }
+            for n in (a, b)
+        ]
+        for key in places[0].keys() & places[1].keys():
+            _without_halves(result, (a, places[0][key]), (b, places[1][key]))
+
+
+def _without_halves(result: Samples, first: tuple[int, int], second: tuple[int, int]) -> None:
+    a, b = (result.series[number][place] for number, place in (first, second))
+    common = sorted((block for block in a.by_block if block in b.by_block), key=lambda block: block[1])
+    values = [(a.by_block[block], b.by_block[block]) for block in common]
+    if not all(math.isfinite(value) and value > 0.0 for both in values for value in both):
+        return
+    logs = [math.log(left) - math.log(right) for left, right in values]
+    found = without_halves(logs, [1 if a.halves[block] == 0 else -1 for block in common])
+    moved = dict(
+        zip(common, (math.exp((new - old) / 2.0) for new, old in zip(found, logs, strict=True)), strict=True)
+    )
+    for (number, place), series, sign in ((first, a, 1), (second, b, -1)):
+        by_block = {block: value * moved.get(block, 1.0) ** sign for block, value in series.by_block.items()}
+        result.series[number][place] = replace(series, by_block=by_block)
 
 
 def _rows(found: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
@@ -378,18 +447,24 @@ def _one_series(
     discarded: list[Sample] = []
     by_block: dict[BlockKey, float] = {}
     perturbed_by_block: dict[BlockKey, float] = {}
+    at_once, count, with_value = False, 0, 0
+    halves: dict[BlockKey, int] = {}
     for row in rows:
-        invocation_id, *rest, plan_id, in_block, is_discarded = row[_SERIES_COLUMNS:]
+        invocation_id, *rest, plan_id, in_block, is_discarded, at_once = row[_SERIES_COLUMNS:]
         sample = Sample(shared.setdefault(invocation_id, invocation_id), *rest)
+        if not at_once:
+            (discarded if is_discarded else perturbed if sample.perturbed else samples).append(sample)
+        with_value += not sample.perturbed
         if is_discarded:
-            discarded.append(sample)
             continue
-        (perturbed if sample.perturbed else samples).append(sample)
+        count += not sample.perturbed
         # Back to back, the invocations of one round are hours apart and form no block.
         if in_block:
             blocks = perturbed_by_block if sample.perturbed else by_block
             block = (plan_id, sample.round, sample.block)
             blocks[shared.setdefault(block, block)] = sample.value
+            if at_once and not sample.perturbed:
+                halves[block] = sample.position
     return Series(
         cell,
         metric,
@@ -401,6 +476,10 @@ def _one_series(
         by_block=by_block,
         perturbed_by_block=perturbed_by_block,
         discarded=tuple(discarded),
+        at_once=at_once,
+        count=count,
+        with_value=with_value,
+        halves=halves,
     )
 
 

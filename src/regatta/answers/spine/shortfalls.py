@@ -38,7 +38,7 @@ def shortfalls(samples: Samples, steady: SteadyState, connection: duckdb.DuckDBP
     if skipped:
         cells = len({(failure.host, failure.cell_id) for failure in skipped})
         warnings.append(
-            f"{counted(cells, 'cell')} given up after repeated failure: "
+            f"{counted(cells, 'cell')} given up: "
             f"{counted(sum(failure.count for failure in skipped), 'invocation')} skipped"
         )
     perturbed = sum(statuses.get("perturbed", 0) for statuses in samples.statuses.values())
@@ -142,6 +142,7 @@ def _unsteady(samples: Samples, steady: SteadyState) -> list[str]:
 
 def _without_number(cell: PlannedCell, samples: Samples) -> int:
     """Count valid invocations of a cell without a value of its metric that no other message explains."""
+    in_pairs = max((series.with_value for series in samples.own(cell) if series.at_once), default=0)
     with_number = {
         sample.invocation_id
         for series in samples.own(cell)
@@ -149,4 +150,4 @@ def _without_number(cell: PlannedCell, samples: Samples) -> int:
         if not sample.perturbed
     }
     unsteady, _ = samples.unsteady.get(cell.number, (0, 0))
-    return max(0, samples.statuses.get(cell.number, {}).get("ok", 0) - len(with_number) - unsteady)
+    return max(0, samples.statuses.get(cell.number, {}).get("ok", 0) - len(with_number) - in_pairs - unsteady)

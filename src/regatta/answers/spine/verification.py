@@ -104,7 +104,9 @@ class Verdict:
             ]
             if skipped := cell.statuses.get("skipped", 0):
                 # This completes the previous sentence: one sentence per cell that was given up.
-                given_up = f"given up, {skipped} skipped (to run them: `--retry-failed`)"
+                given_up = (
+                    f"given up{'' if failed else reason}, {skipped} skipped (to run them: `--retry-failed`)"
+                )
                 failed[-1:] = ["; ".join([*failed[-1:], given_up])]
             found += [f"{where}: {one}" for one in failed]
         found += self._disturbed()
@@ -149,6 +151,8 @@ class _HostLedger:
         self._undecided = undecided_groups(header, decisions)
         self._pilot = header["discarded_rounds"] + header["stopping"]["pilot"] if self._undecided else 0
         self.bad: dict[int, list[tuple[str, str]]] = {}
+        #: why a cell was not run
+        self.skipped: dict[int, str] = {}
 
     @property
     def missing(self) -> npt.NDArray[np.bool_]:
@@ -184,7 +188,10 @@ class _HostLedger:
             missing = int(np.count_nonzero(lacking[i]))
             if missing or _too_disturbed(counts) or set(counts) - {"ok", "perturbed"}:
                 bad = self.bad.get(i, [])
-                reasons = list(dict.fromkeys(reason for _, reason in bad))
+                # A cell that never ran has only the reason of its skipped invocations.
+                reasons = [*dict.fromkeys(reason for _, reason in bad)] or [
+                    *filter(None, [self.skipped.get(i)])
+                ]
                 found.append(
                     CellVerdict(
                         self.host,
@@ -246,6 +253,8 @@ def verify_experiment(folder: Folder) -> Verdict:
             )
         if item["status"] not in ("ok", "perturbed", "skipped"):
             ledger.bad.setdefault(cell, []).append((item["invocation_id"], str(item.get("reason"))))
+        elif item["status"] == "skipped":
+            ledger.skipped.setdefault(cell, str(item.get("reason")))
     statuses = {
         name: sum(int(np.count_nonzero(ledger.status == k)) for ledger in ledgers.values())
         for k, name in enumerate(STATUSES)

@@ -8,6 +8,9 @@ from typing import Any
 from regatta.host.journal.record import FAILURES
 from regatta.host.values.record import Record
 
+#: start of the reason of an invocation that was ready, and did not start because its partner was not
+NO_PARTNER = "its partner did not start: "
+
 
 def status_under(
     status: str, exceeded: Sequence[Mapping[str, Any]] | None, limits: Mapping[str, Any] | None
@@ -52,6 +55,8 @@ class History:
         """
         #: invocation_id -> attempt -> status
         self._statuses: dict[str, dict[int, str]] = {}
+        #: invocation_id -> attempt, plan and block of the last attempt
+        self._blocks: dict[str, tuple[int, str, int]] = {}
         #: cell_id -> status -> invocations with such an attempt, without skipped ones
         self._tried: dict[str, dict[str, set[str]]] = {}
         self._limits = limits
@@ -78,14 +83,20 @@ class History:
         invocation_id = record["invocation_id"]
         status = status_under(record["status"], record.get("perturbation"), self._limits)
         self._statuses.setdefault(invocation_id, {})[record["attempt"]] = status
+        if record["attempt"] == max(self._statuses[invocation_id]):
+            self._blocks[invocation_id] = record["attempt"], record["plan_id"], record["block"]
         self._again.discard(invocation_id)
-        if status != "skipped":
+        if status != "skipped" and not str(record["reason"]).startswith(NO_PARTNER):
             tried = self._tried.setdefault(record["cell_id"], {})
             tried.setdefault(status, set()).add(invocation_id)
 
     def next_attempt(self, invocation_id: str) -> int:
         """Return the highest attempt number plus one. Records can be lost, and no number is used twice."""
         return max(self._statuses.get(invocation_id, ()), default=-1) + 1
+
+    def are_together(self, invocation_ids: Iterable[str]) -> bool:
+        """Return whether the last attempts of invocations, if they have any, are of one block and have one number."""
+        return len({self._blocks.get(invocation_id) for invocation_id in invocation_ids}) == 1
 
     def status(self, invocation_id: str) -> str:
         """Return the status of the last attempt; empty without an attempt."""

@@ -46,8 +46,17 @@ def pilots_of(
     rounds: Mapping[str, CellRounds],
     pilot: range,
 ) -> dict[str, list[float]]:
-    """Return the logs of values in the pilot rounds by alternative (and parameters, if it has several series)."""
-    found = {}
+    """Return the logs of values in the pilot rounds by alternative (and parameters, if it has several series).
+
+    Of alternatives that ran at once, return the differences of logs by comparison: what slows both is in no answer.
+    """
+    found: dict[str, list[float]] = {}
+    if _are_at_once(group, cells, rounds):
+        for pair in pairs_of(group, cells, rounds):
+            of_pilot = pair.until(pilot.stop)
+            labels = " / ".join(cells[index]["label"] for index in group["cells"])
+            found[f"{labels} {pair.series}".rstrip()] = of_pilot
+        return found
     for index in group["cells"]:
         for (_, parameters), values in rounds[cells[index]["cell_id"]].values.items():
             chosen = [value for round_, value in values.items() if round_ in pilot]
@@ -59,7 +68,12 @@ def pilots_of(
 def logs_of(
     group: Mapping[str, Any], cells: Sequence[PlanCell], rounds: Mapping[str, CellRounds]
 ) -> dict[str, dict[str, list[dict[int, float]]]]:
-    """Return cell id -> series -> of this host alone, round -> log of the value, of values above 0."""
+    """Return cell id -> series -> of this host alone, round -> log of the value, of values above 0.
+
+    Those of alternatives that ran at once are in no answer.
+    """
+    if _are_at_once(group, cells, rounds):
+        return {}
     return {
         cells[index]["cell_id"]: {
             series: [{round_: math.log(value) for round_, value in values.items() if value > 0}]
@@ -67,6 +81,12 @@ def logs_of(
         }
         for index in group["cells"]
     }
+
+
+def _are_at_once(
+    group: Mapping[str, Any], cells: Sequence[PlanCell], rounds: Mapping[str, CellRounds]
+) -> bool:
+    return any(rounds[cells[index]["cell_id"]].at_once for index in group["cells"])
 
 
 def _alone(cell: PlanCell, of: CellRounds, logs: bool) -> Iterator[Pair]:
@@ -99,9 +119,10 @@ def _paired(a: PlanCell, b: PlanCell, of_a: CellRounds, of_b: CellRounds, hopefu
             blocks = sorted((block for block in left if block in right), key=lambda block: block[1])
             differences = [math.log(left[block]) - math.log(right[block]) for block in blocks]
         rounds = [round_ for _, round_, _ in blocks]
+        sides = [1 if of_a.halves.get(block) == 0 else -1 for block in blocks] if of_a.at_once else []
         unit, series = keys[0].get(shared, key_b)
         counted = is_counted(unit)
-        yield Pair(a["cell_id"], b["cell_id"], series, differences, problem, rounds, counted)
+        yield Pair(a["cell_id"], b["cell_id"], series, differences, problem, rounds, counted, sides)
     if not of_a.values and not of_b.values:
         may_follow = hopeful and not (of_a.skipped or of_b.skipped)
         yield Pair(a["cell_id"], b["cell_id"], "", (), "" if may_follow else _nothing(a))

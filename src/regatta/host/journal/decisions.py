@@ -32,6 +32,7 @@ from regatta.host.journal.stopping import (
     decide_by_counters,
     decide_by_time,
 )
+from regatta.host.values.experiment import DUET
 from regatta.host.values.plan_cell import PlanCell
 
 DECISIONS = "decisions.json"
@@ -290,8 +291,14 @@ class Deciding:
         if "budget_s" not in self.stopping:
             return Spent()
         by_round: Counter[int] = Counter()
-        for cell in recorded.values():
-            by_round.update(cell.spent_ns)
+        if self._header.get("order") == DUET:
+            for group in self.groups:
+                both = [recorded[self.cells[index]["cell_id"]].spent_ns for index in group["cells"]]
+                # They ran at once.
+                by_round.update({at: max(one.get(at, 0) for one in both) for at in set().union(*both)})
+        else:
+            for cell in recorded.values():
+                by_round.update(cell.spent_ns)
         return Spent(self.stopping["budget_s"], {at: ns / 1e9 for at, ns in by_round.items()})
 
     def _without_target(self, rule: Rule, cells: list[CellRounds]) -> GroupDecision:

@@ -142,7 +142,7 @@ def _judge(rule: Rule, pair: Pair, logs: Logs, first: int, seen: int, spent: Spe
     last, why, seen_last = None, "", 0
     looks = [looked_at for looked_at in rule.looks if looked_at <= seen]
     for looked_at in looks:
-        differences = [d for d, round_ in zip(pair.differences, pair.rounds) if round_ - first < looked_at]
+        differences = pair.until(first + looked_at)
         # The budget ended no earlier look, or there would be an answer; rounds that were repeated since may have spent it.
         left = _rounds_left(rule, first, looked_at, spent if looked_at == looks[-1] else Spent())
         if len(differences) < LEAST_BLOCKS:
@@ -238,12 +238,14 @@ def _doubt(
     rule: Rule, pair: Pair, differences: Sequence[float], logs: Logs, first: int, looked_at: int
 ) -> str:
     """Return why the values do not vary as normal ones do, or ""."""
-    for cell_id in (pair.a, pair.b):
-        for values in chain.from_iterable(logs.get(cell_id, {}).values()):
-            if modes_in(
-                [log for round_, log in values.items() if 0 <= round_ - first < looked_at], rule.width
-            ):
-                return f"gap or several modes in the first {looked_at} rounds"
+    values_of = [
+        [log for round_, log in values.items() if 0 <= round_ - first < looked_at]
+        for cell_id in (pair.a, pair.b)
+        for values in chain.from_iterable(logs.get(cell_id, {}).values())
+    ]
+    # What slows both alternatives that run at once is not in their ratio.
+    if any(modes_in(values, rule.width) for values in ([differences] if pair.sides else values_of)):
+        return f"gap or several modes in the first {looked_at} rounds"
     if is_dependent(differences):
         return f"differences depend on their predecessors in the first {looked_at} rounds"
     return ""

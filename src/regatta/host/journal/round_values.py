@@ -16,6 +16,7 @@ from regatta.host.journal.attempts import status_under
 from regatta.host.journal.invocation_value import invocation_values
 from regatta.host.journal.journal import read_records_of, segment_files
 from regatta.host.values.counters import INFO
+from regatta.host.values.experiment import DUET
 from regatta.host.values.plan_cell import PROCESS_ELAPSED, PlanCell
 from regatta.host.values.record import Record
 
@@ -46,6 +47,10 @@ class CellRounds:
     spent_ns: dict[int, int] = field(default_factory=dict)
     #: whether invocations were skipped, because the cell was given up
     skipped: bool = False
+    #: whether invocations ran beside their partners, so that only ratios mean something
+    at_once: bool = False
+    #: of such invocations, block -> half
+    halves: dict[BlockKey, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -53,6 +58,9 @@ class _Last:
     """The last attempt of one invocation."""
 
     attempt: int
+    #: whether only invocations of the same attempt form a block, because they ran at once
+    at_once: bool
+    position: int
     status: str
     block: BlockKey | None
     started_ns: int
@@ -121,8 +129,11 @@ def read_rounds(
         cell.counter_groups = max((one.counter_groups for one in attempts.values()), default=0)
         cell.walls_ns = walls_ns.get(cell_id, [])
         cell.spent_ns = spent_ns[cell_id]
+        cell.at_once = any(one.at_once for one in attempts.values())
         cell.skipped = any(one.status == "skipped" for one in attempts.values())
         for round_, one in sorted(attempts.items()):
+            if one.at_once and one.block is not None:
+                cell.halves[one.block] = one.position
             for key, number in one.numbers.items():
                 cell.values.setdefault(key, {})[round_] = number
                 blocks = cell.by_block.setdefault(key, {})
@@ -131,18 +142,22 @@ def read_rounds(
     return found
 
 
+def values_of(record: Record, cell: PlanCell, steady: Mapping[str, Any]) -> dict[tuple[str, str], float]:
+    """Return the value of each series of a cell's metric in a record, by unit and parameters."""
+    if cell["metric"] == PROCESS_ELAPSED:
+        return {("ns", ""): float(record["elapsed_ns"])} if record["elapsed_ns"] else {}
+    return invocation_values(record["iterations"], cell["metric"], steady, cell.get("summary", "mean"))
+
+
 def _last(
     record: Record, cell: PlanCell, steady: Mapping[str, Any], limits: Mapping[str, Any] | None
 ) -> _Last:
-    numbers = {}
     status = status_under(record["status"], record.get("perturbation"), limits)
-    if status == "ok" and cell["metric"] == PROCESS_ELAPSED:
-        numbers = {("ns", ""): float(record["elapsed_ns"])}
-    elif status == "ok":
-        summary = cell.get("summary", "mean")
-        numbers = invocation_values(record["iterations"], cell["metric"], steady, summary)
+    numbers = values_of(record, cell, steady) if status == "ok" else {}
     return _Last(
         record["attempt"],
+        record["order"] == DUET,
+        record["position"],
         status,
         # In order back-to-back, the invocations of one round are hours apart and form no block.
         None if record["order"] == "back-to-back" else (record["plan_id"], record["round"], record["block"]),
@@ -180,7 +195,7 @@ def _counter_groups(told: Any) -> int:
 
 
 def _close_blocks(last: Mapping[str, Mapping[int, _Last]]) -> dict[BlockKey, tuple[float, float]]:
-    """Return the middle of each block in time, and the largest distance that is close, in ns."""
+    """Return the middle of each block in time, and the largest distance that is close, in ns: below 0 if none is."""
     members: dict[BlockKey, list[_Last]] = {}
     for attempts in last.values():
         for one in attempts.values():
@@ -189,7 +204,9 @@ def _close_blocks(last: Mapping[str, Mapping[int, _Last]]) -> dict[BlockKey, tup
     return {
         block: (
             statistics.median(one.started_ns for one in ones),
-            max(CLOSE_NS, CLOSE_TIMES * sum(one.elapsed_ns for one in ones)),
+            -1
+            if any(one.at_once and one.attempt != ones[0].attempt for one in ones)
+            else max(CLOSE_NS, CLOSE_TIMES * sum(one.elapsed_ns for one in ones)),
         )
         for block, ones in members.items()
     }

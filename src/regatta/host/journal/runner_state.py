@@ -43,8 +43,10 @@ class StateFile:
         """Write the state."""
         state = {**self._constant, **changing, "written_utc_s": int(time.time())}
         data = _encode(state)
-        if len(data) >= _WIDTH and state.get("cell"):
-            state["cell"] = state["cell"][:_SHORT_LABEL] + "..."
+        if len(data) >= _WIDTH:
+            for key in ("cell", "tests"):
+                if state.get(key):
+                    state[key] = state[key][:_SHORT_LABEL] + "..."
             data = _encode(state)
         # The state is only informative, so a full disk must not stop a measurement; the journal reports it.
         with contextlib.suppress(OSError):
@@ -73,7 +75,13 @@ def read_state(path: Path) -> dict[str, Any] | None:
 
 
 def waits_for(state: Mapping[str, Any]) -> str:
-    """Describe the holder of the lock: `waiting for host local, used by demo (ada@lab) since 20:41` (local time); "" if not waiting."""
+    """Describe what delays the first invocation; "" for nothing.
+
+    The holder of the lock: `waiting for host local, used by demo (ada@lab) since 20:41` (local time). Or the test of a host:
+    `testing loop on the halves of host local`.
+    """
+    if isinstance(state.get("tests"), str):
+        return f"testing {state['tests']} on the halves of host {state.get('host')}"
     holder = state.get("waiting_for")
     if not isinstance(holder, dict):
         return ""

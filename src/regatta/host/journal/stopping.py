@@ -27,6 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from regatta.host.journal.halves import without_halves
 from regatta.host.journal.looks import Outcome, looks_until
 from regatta.host.journal.modes import modes_in
 
@@ -105,6 +106,7 @@ class Pair:
     `rounds`: the round of each difference, ascending.
     `problem`: why no difference can ever exist; such a pair is ignored.
     `counted`: whether the values are counts, which are exact.
+    `sides`: of alternatives that ran at once, 1 where `a` had half 0 of the host, else -1; empty for others.
     """
 
     a: str
@@ -114,6 +116,13 @@ class Pair:
     problem: str = ""
     rounds: Sequence[int] = ()
     counted: bool = False
+    sides: Sequence[int] = ()
+
+    def until(self, end: float = math.inf) -> list[float]:
+        """Return the differences of the rounds before `end`, without the difference between the halves of the host in these rounds."""
+        count = sum(round_ < end for round_ in self.rounds) if self.rounds else len(self.differences)
+        found = list(self.differences[:count])
+        return without_halves(found, self.sides[:count]) if self.sides else found
 
 
 @dataclass(frozen=True)
@@ -247,7 +256,7 @@ def percent_of(half_width: float) -> float:
 
 
 def _judge(rule: Rule, pair: Pair, seen: int) -> PairDecision:
-    n = len(pair.differences)
+    n = len(pair.until())
 
     def decided(
         needed: int | None, met: bool, reason: str, sd: float | None = None, half: float | None = None
@@ -263,7 +272,7 @@ def _judge(rule: Rule, pair: Pair, seen: int) -> PairDecision:
             return decided(None, False, f"too few {what} to decide: {n} after {seen} rounds")
         reason = f"too few {what} to decide: {n}; all {rule.maximum} rounds are needed"
         return decided(rule.maximum, False, reason)
-    differences = pair.differences
+    differences = pair.until()
     if rule.per_cell:
         mean = math.fsum(differences) / n
         differences = [value / mean for value in differences]

@@ -104,6 +104,19 @@ def _field(text: bytes, name: bytes) -> int:
     return 0
 
 
+def _cpu_ns(text: bytes, version: int) -> int:
+    return _field(text, b"usage_usec") * 1000 if version == 2 else int(text or b"0")
+
+
+def cpu_ns_of(cpu_file: str) -> int | None:
+    """Return the processor time of the group of another process; None if it no longer exists. `cpu_file`: from its accounting."""
+    try:
+        with open(cpu_file, "rb") as file:
+            return _cpu_ns(file.read(), 2 if cpu_file.endswith("/cpu.stat") else 1)
+    except OSError:
+        return None
+
+
 class TreeAccounting:
     """The group of the measured processes. Call `begin`, start the process, `started`, and `finish` after it has ended."""
 
@@ -238,9 +251,13 @@ class TreeAccounting:
                     return fd
         return None
 
+    @property
+    def cpu_file(self) -> str:
+        """Return the path of the file with the processor time of the group, for `cpu_ns_of`; "" without one."""
+        return "" if self._cpu is None else os.readlink(f"/proc/self/fd/{self._cpu}")
+
     def _cpu_ns(self) -> int:
-        text = _read(self._cpu)
-        return _field(text, b"usage_usec") * 1000 if self.version == 2 else int(text or b"0")
+        return _cpu_ns(_read(self._cpu), self.version)
 
     def _oom_kills(self) -> int:
         return _field(_read(self._events), b"oom_kill")

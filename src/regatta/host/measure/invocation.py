@@ -10,7 +10,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import regatta
 from regatta.host.contents import place
@@ -74,6 +74,22 @@ def _throttled(accounting: TreeAccounting, cell: PlanCell) -> dict[str, Any]:
     return {"throttled_ns": accounting.throttled_ns()} if "cpu_quota" in limits_asked(cell) else {}
 
 
+class Partner(Protocol):
+    """The program that another process measures at the same time, on another half of the host."""
+
+    def ready(self) -> str:
+        """Wait until both programs can start. Return why the partner does not, or ""."""
+        ...
+
+    def ended(self, cpu_s: float) -> float:
+        """Wait until both programs have ended. Return the processor time of the partner in s while the own program ran.
+
+        Args:
+            cpu_s: processor time of the own program.
+        """
+        ...
+
+
 class Bench:
     """Shared by all invocations of a segment: empty directory, environment, cores, accounting, host state."""
 
@@ -102,6 +118,8 @@ class Bench:
         self.containers: Containers | None = None
         self._counters: Counters | None = None
         self.others = OtherProcesses()
+        #: None: nothing else is measured at the same time
+        self.partner: Partner | None = None
         self.stop = stop
         self.directory = work_of(scratch)
         #: whether processes that leave their group are lost; `become_subreaper` gave the reason
@@ -235,9 +253,16 @@ class Bench:
         with _recorder(self, cell) as recorder:
             if isinstance(recorder, str):
                 return not_started(unmeasured(header, row, attempt, segment), recorder, entered_ns)
+            if self.partner is not None:
+                if isolation_kind(cell) == "cgroup":
+                    # A memory limit drops files, which takes a while; both programs start at once.
+                    set_limits(cell, self.accounting)
+                if problem := self.partner.ready():
+                    return not_started(unmeasured(header, row, attempt, segment), problem, entered_ns)
             counting = self.counting(cell, row.round)
             with sampling(self, counting):
                 run = self.run(cell, environment, counting)
+            partner_s = self.partner.ended(cpu_s_of(run)) if self.partner is not None else 0.0
             lost_trace = _end(recorder)
         outcome = run.outcome
         results, refused = self.read_results(adapter_file(cell))
@@ -253,7 +278,8 @@ class Bench:
                 status, reason = "failed", wrong
         if cell.get("conclude") and (problem := self.conclude(cell, environment)):
             status, reason = ("failed", problem) if status == "ok" else (status, f"{reason}; {problem}")
-        observed = Observed(run.before, run.after, outcome.elapsed_ns / 1e9, cpu_s_of(run), self.cpus)
+        used_s = cpu_s_of(run) + partner_s
+        observed = Observed(run.before, run.after, outcome.elapsed_ns / 1e9, used_s, self.cpus)
         record = unmeasured(header, row, attempt, segment)
         describe(record, run, reported, max_rss_kib, with_operations(counts, reported, cell["metric"]))
         record["info"] = {**reported.info, **told}

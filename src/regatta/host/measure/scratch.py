@@ -22,6 +22,11 @@ def results_of(scratch: Path) -> Path:
     return scratch / "results" / "results.jsonl"
 
 
+def halves_in(scratch: Path) -> list[Path]:
+    """Return the folders of programs that run at once, each on a half of the host."""
+    return [scratch / "half-0", scratch / "half-1"]
+
+
 class NotPlain(Exception):
     """A name that is not a plain file: a link, a folder, a pipe, a device, or a file with a second name."""
 

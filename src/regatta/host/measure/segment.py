@@ -6,12 +6,11 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from regatta.host.errors import HostError, StoreError, VerificationError
+from regatta.host.errors import HostError, StoreError
 from regatta.host.facts import changes, fingerprint, local_facts
 from regatta.host.files import write_object
 from regatta.host.journal.attempts import History
@@ -26,6 +25,7 @@ from regatta.host.measure.cgroup import end_stale_groups, open_accounting
 from regatta.host.measure.host_lock import HostLock
 from regatta.host.measure.invocation import Bench, in_containers
 from regatta.host.measure.limits import check_limits, controllers_of
+from regatta.host.measure.measurers import MakePairMeasurer, MakeRoleMeasurer, Measurer, Paths
 from regatta.host.measure.pauses import Pauses
 from regatta.host.measure.process import (
     Interrupted,
@@ -35,26 +35,12 @@ from regatta.host.measure.process import (
     reserve_descriptors,
 )
 from regatta.host.measure.record_making import skip
-from regatta.host.measure.scratch import results_of
-from regatta.host.measure.topology import choose_cores, read_topology
+from regatta.host.measure.scratch import halves_in, results_of
+from regatta.host.measure.topology import choose_cores, halve, read_topology
 from regatta.host.processes import end_orphans
+from regatta.host.values.experiment import DUET
 from regatta.host.values.plan_cell import PlanCell
 from regatta.host.values.record import Record
-
-
-@dataclass
-class Paths:
-    """The paths of a segment."""
-
-    plan: Path
-    journal: Path
-    state: Path
-    scratch: Path
-    lock: Path
-    #: who measures, for processes that wait for the host: `user@machine`
-    holder: str = ""
-    #: file that says how to reach the hosts of roles; None: all of them are this machine
-    ways: Path | None = None
 
 
 def lock_host(
@@ -137,6 +123,21 @@ def place_on_cores(header: Mapping[str, Any]) -> dict[str, Any]:
     return {"topology": topology, "measured": measured, "runner": own}
 
 
+def place_on_halves(header: Mapping[str, Any]) -> tuple[dict[str, Any], list[list[int]]]:
+    """Choose the CPUs as `place_on_cores`, and divide those of measured processes into two halves.
+
+    Raises:
+        HostError: too few CPUs.
+    """
+    place = place_on_cores(header)
+    try:
+        halves = halve(place["measured"] or sorted(os.sched_getaffinity(0)), place["topology"])
+    except ValueError as error:
+        fix = "use another host, or write `order: randomized-blocks`"
+        raise HostError(f"{header['host']}: order: duet", "two cores", str(error), fix) from error
+    return {**place, "halves": halves}, halves
+
+
 def check_host(header: Mapping[str, Any]) -> None:
     """Compare this host with the one recorded in the plan.
 
@@ -154,54 +155,6 @@ def check_host(header: Mapping[str, Any]) -> None:
         )
 
 
-class Measurer(Protocol):
-    """Executes the invocations of a segment."""
-
-    stop: StopSignals
-    #: why a command before or after an invocation failed; None: all of them succeeded
-    failed_command: VerificationError | None
-
-    def measure(self, row: Row, attempt: int, segment: int) -> Record:
-        """Run an invocation and make its record (without `sequence`, which the journal adds).
-
-        Raises:
-            Interrupted: the runner received a stop signal; no record is made.
-            HostError: a host is unfit.
-            OSError: the working directory cannot be prepared.
-        """
-        ...
-
-
-class RoleMeasurer(Measurer, Protocol):
-    """Executes the roles of each cell on their hosts. `roles` implements it and imports this folder."""
-
-    #: ended processes that earlier runs left on the hosts
-    orphans_ended: int
-    #: reason why a host has no control group, or empty
-    no_accounting: str
-
-    def open(self) -> None:
-        """Lock the hosts, and prepare them.
-
-        Raises:
-            HostError: a host cannot be reached, or is unfit.
-            Interrupted: the runner received a stop signal.
-        """
-        ...
-
-    def close(self) -> None:
-        """End what runs on the hosts, and release their locks."""
-        ...
-
-
-#: Creates the measurer of cells with roles, from header, due cells, paths, segment, signals, and a function
-#: that is called with the holder of a lock that a host waits for (None: the wait is over).
-MakeRoleMeasurer = Callable[
-    [Mapping[str, Any], list[PlanCell], Paths, int, StopSignals, Callable[..., None]],
-    RoleMeasurer,
-]
-
-
 class SegmentRun:
     """A run of one segment, from taking the lock to the receipt."""
 
@@ -211,6 +164,7 @@ class SegmentRun:
         segment: int,
         retry_failed: bool,
         with_roles: MakeRoleMeasurer,
+        in_pairs: MakePairMeasurer,
         pauses: Pauses | None = None,
         stop_at_failed_command: bool = False,
     ) -> None:
@@ -221,6 +175,7 @@ class SegmentRun:
             segment: its number, from 0.
             retry_failed: whether to repeat failed invocations once.
             with_roles: creates the measurer, if the cells have roles.
+            in_pairs: creates the measurer, if two invocations run at once.
             pauses: lets another process work between blocks.
             stop_at_failed_command: whether to stop when a command before or after an invocation fails.
 
@@ -233,8 +188,15 @@ class SegmentRun:
         self.segment = segment
         self.retry_failed = retry_failed
         self.with_roles = with_roles
+        self.in_pairs = in_pairs
         self.plan: WrittenPlan = read_plan(paths.plan)
         header = self.plan.header
+        #: whether the invocations of a block run at once
+        self.paired = header.get("order") == DUET
+        #: cell id -> why it must not be measured
+        self.refused: dict[str, str] = {}
+        #: finds them out before the first invocations of a unit; None: every cell may be measured
+        self.test: Callable[[Sequence[Row]], dict[str, str]] | None = None
         self.cells = CellsFile(paths.journal, header["experiment"], header["host"])
         self.blocks = self.plan.blocks(segment)
         #: decides how many rounds are needed; None: the spec does
@@ -265,6 +227,7 @@ class SegmentRun:
             journal = JournalWriter(self.paths.journal / f"{self.segment:05d}.jsonl")
             return self._decide_and_measure(journal, 0)
         contained = bool(in_containers(header.get("cells", ())))
+        others = halves_in(paths.scratch) if self.paired else []
         lock = lock_host(
             paths.lock,
             paths.scratch,
@@ -273,6 +236,7 @@ class SegmentRun:
             paths.holder,
             contained,
             self._say_that_it_waits,
+            others,
         )
         try:
             if lock.waited_for:
@@ -281,7 +245,7 @@ class SegmentRun:
             # process is no orphan.
             journal = JournalWriter(self.paths.journal / f"{self.segment:05d}.jsonl")
             try:
-                orphans = end_what_was_left(lock, self.paths.scratch, contained)
+                orphans = end_what_was_left(lock, self.paths.scratch, contained, others)
             except BaseException:
                 journal.close()
                 raise
@@ -378,12 +342,9 @@ class SegmentRun:
         header = self.plan.header
         self.history = self._history(journal)
         self.total = sum(len(block) for block in self.blocks)
-        due_cells = {
-            row.cell["cell_id"]: row.cell
-            for block in self.blocks
-            for row in block
-            if self._due(row) or self.history.disturbed(row.invocation_id)
-        }
+        units = [unit for block in self.blocks for unit in self._units(block)]
+        due = [unit for unit in units if self._due(unit) or self._disturbed(unit)]
+        due_cells = {row.cell["cell_id"]: row.cell for unit in due for row in unit}
         started_with = journal.sequence
         if due_cells:
             if "members" in header:
@@ -391,11 +352,13 @@ class SegmentRun:
             else:
                 check_host(header)
                 check_files(list(due_cells.values()))
-                self._with_bench(journal, list(due_cells.values()))
+                if self.paired:
+                    self._with_halves(journal, list(due_cells.values()))
+                else:
+                    self._with_bench(journal, list(due_cells.values()))
         else:
-            for block in self.blocks:
-                for row in block:
-                    self._skip(row, journal)
+            for unit in units:
+                self._skip(unit, journal)
         statuses: dict[str, int] = {}
         for block in self.blocks:
             for row in block:
@@ -447,8 +410,7 @@ class SegmentRun:
                 contained = in_containers(cells)
                 if contained:
                     bench.contain(contained, self.segment)
-                for block in self._needed_blocks():
-                    self._walk(block, bench, journal, state)
+                self._walk_all(bench.stop, _one_by_one(bench, self.segment), journal, state, bench)
                 bench.clear()
         finally:
             self.pauses.close()
@@ -471,66 +433,158 @@ class SegmentRun:
             ):
                 measurer.open()
                 self.no_accounting = measurer.no_accounting
-                for block in self._needed_blocks():
-                    self._walk(block, measurer, journal, state)
+                self._walk_all(measurer.stop, _one_by_one(measurer, self.segment), journal, state, measurer)
                 return measurer.orphans_ended
         finally:
             self.pauses.close()
             self._state(state, None)
             state.close()
 
-    def _walk(self, block: list[Row], measurer: Measurer, journal: JournalWriter, state: StateFile) -> None:
-        """Run one block: the due invocations, then the perturbed ones again."""
-        if measurer.stop.received:
-            raise Interrupted
-        for row in block:
-            if self._due(row):
-                self._one(row, measurer, journal, state)
-            else:
-                self._skip(row, journal)
-        while True:
-            disturbed = [row for row in block if self.history.disturbed(row.invocation_id)]
-            if not disturbed:
-                return
-            for row in disturbed:
-                self._one(row, measurer, journal, state)
+    def _with_halves(self, journal: JournalWriter, cells: list[PlanCell]) -> None:
+        """Measure in pairs, each on both halves of the host, after a test of each alternative."""
+        place, halves = place_on_halves(self.plan.header)
+        write_receipt(self.paths.journal / "cores.json", place)
+        self.no_subreaper = become_subreaper()
+        keep_descriptors()
+        state = self._state_file(self.total)
+        if place["runner"] is not None:
+            os.sched_setaffinity(0, place["runner"])
+        try:
+            with (
+                StopSignals() as stop,
+                contextlib.closing(
+                    self.in_pairs(
+                        self.plan.header, cells, self.paths, self.segment, stop, halves, self.pauses.close
+                    )
+                ) as duet,
+            ):
+                self.no_accounting = duet.no_accounting
+                self.test = lambda unit: duet.test(
+                    unit, self.retry_failed, lambda label: self._state(state, None, tests=label)
+                )
+                self._walk_all(stop, duet.measure, journal, state)
+        finally:
+            self.pauses.close()
+            self._state(state, None)
+            state.close()
 
-    def _due(self, row: Row) -> bool:
-        """Return whether to run the row: it is due, and its cell is not given up."""
-        return self.history.due(row.invocation_id) and not self.history.given_up(row.cell["cell_id"])
+    def _units(self, block: list[Row]) -> list[list[Row]]:
+        """Return the rows of a block that are measured at once."""
+        return [block] if self.paired else [[row] for row in block]
 
-    def _skip(self, row: Row, journal: JournalWriter) -> None:
-        """Record that a row is not run, if its cell is given up and the row has no record."""
-        reason = self.history.given_up(row.cell["cell_id"])
-        if reason and not self.history.status(row.invocation_id):
+    def _walk_all(
+        self,
+        stop: StopSignals,
+        measure: Callable[[Sequence[Row], int], list[Record]],
+        journal: JournalWriter,
+        state: StateFile,
+        measurer: Measurer | None = None,
+    ) -> None:
+        """Run the blocks: in each, the due invocations, then the perturbed ones again.
+
+        Args:
+            stop: signals that end the segment.
+            measure: executes the invocations of a unit as an attempt, and makes their records.
+            journal: gets the records.
+            state: shows what runs.
+            measurer: says whether a command before or after an invocation failed; None: no such command ends the segment.
+        """
+
+        def run(unit: list[Row]) -> None:
+            self._run(unit, stop, measure, journal, state)
+            if self.stop_at_failed_command and measurer is not None and measurer.failed_command is not None:
+                raise measurer.failed_command
+
+        for block in self._needed_blocks():
+            if stop.received:
+                raise Interrupted
+            units = self._units(block)
+            for unit in units:
+                if self._due(unit) and self._passes(unit):
+                    run(unit)
+                else:
+                    self._skip(unit, journal)
+            while disturbed := [unit for unit in units if self._disturbed(unit) and self._passes(unit)]:
+                for unit in disturbed:
+                    run(unit)
+
+    def _due(self, unit: Sequence[Row]) -> bool:
+        """Return whether to run a unit: it is due, and none of its cells is given up or refused.
+
+        Its records belong together. If a kill came between them, or the plan has a new partner, all are due.
+        """
+        ids = [row.invocation_id for row in unit]
+        apart = not self.history.are_together(ids)
+        return (apart or any(map(self.history.due, ids))) and not any(map(self._why_skipped, unit))
+
+    def _passes(self, unit: Sequence[Row]) -> bool:
+        """Return whether the test of the cells of a unit, if it needs one, allows to measure them."""
+        if self.test is not None:
+            self.refused.update(self.test(unit))
+        return not any(row.cell["cell_id"] in self.refused for row in unit)
+
+    def _disturbed(self, unit: Sequence[Row]) -> bool:
+        """Return whether an invocation of a unit was perturbed and this start may retry it."""
+        found = any(self.history.disturbed(row.invocation_id) for row in unit)
+        # A cell without a partner ends as it is.
+        return found and not (len(unit) > 1 and any(map(self._why_skipped, unit)))
+
+    def _why_skipped(self, row: Row) -> str:
+        cell_id = row.cell["cell_id"]
+        return self.refused.get(cell_id) or self.history.given_up(cell_id)
+
+    def _skip(self, unit: Sequence[Row], journal: JournalWriter) -> None:
+        """Record that the rows of a unit are not run, if a cell is given up or refused and they have no records."""
+        reasons = {row.index: self._why_skipped(row) for row in unit}
+        of_partner = next(
+            (f"its partner {row.cell['label']}: {reasons[row.index]}" for row in unit if reasons[row.index]),
+            "",
+        )
+        for row in unit if of_partner else ():
+            if self.history.status(row.invocation_id):
+                continue
+            reason = reasons[row.index] or of_partner
             record = skip(self.plan.header, row, self.segment, reason)
             self.cells.describe(row.cell)
             journal.append(record)
             self.history.add_measured(record)
             self.skipped_now += 1
 
-    def _one(self, row: Row, measurer: Measurer, journal: JournalWriter, state: StateFile) -> None:
-        self._state(state, row)
-        paused_ns = self.pauses.offer((row.round, row.block), measurer.stop)
-        if measurer.stop.received:
+    def _run(
+        self,
+        unit: Sequence[Row],
+        stop: StopSignals,
+        measure: Callable[[Sequence[Row], int], list[Record]],
+        journal: JournalWriter,
+        state: StateFile,
+    ) -> None:
+        first = unit[0]
+        self._state(state, first)
+        paused_ns = self.pauses.offer((first.round, first.block), stop)
+        if stop.received:
             raise Interrupted
-        self.cells.describe(row.cell)
-        record = measurer.measure(row, self.history.next_attempt(row.invocation_id), self.segment)
-        record["runner"]["before_ns"] += paused_ns
-        journal.append(record)
-        self.history.add_measured(record)
-        self.counts[record["status"]] = self.counts.get(record["status"], 0) + 1
-        if self.stop_at_failed_command and measurer.failed_command is not None:
-            raise measurer.failed_command
+        for row in unit:
+            self.cells.describe(row.cell)
+        attempt = max(self.history.next_attempt(row.invocation_id) for row in unit)
+        for record in measure(unit, attempt):
+            record["runner"]["before_ns"] += paused_ns
+            journal.append(record)
+            self.history.add_measured(record)
+            self.counts[record["status"]] = self.counts.get(record["status"], 0) + 1
 
-    def _state(self, state: StateFile, row: Any, **more: Any) -> None:
+    def _state(self, state: StateFile, row: Row | None, **delay: Any) -> None:
+        """Write what runs; `delay`: what delays the first invocation (`waits_for`)."""
         state.write(
             cell=row.cell["label"] if row else None,
             index=row.index if row else None,
             since_utc_s=round(time.time(), 3),
             counts=self.counts,
-            **more,
+            **delay,
         )
+
+
+def _one_by_one(measurer: Measurer, segment: int) -> Callable[[Sequence[Row], int], list[Record]]:
+    return lambda unit, attempt: [measurer.measure(row, attempt, segment) for row in unit]
 
 
 def write_receipt(path: Path, receipt: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -112,3 +112,29 @@ def _together(
         return min(fitting, key=len)[:wanted]
     largest_first = sorted(domains.values(), key=len, reverse=True)
     return [core for cores in largest_first for core in cores][:wanted]
+
+
+def halve(measured: Iterable[int], topology: list[dict[str, Any]]) -> list[list[int]]:
+    """Divide CPUs into two halves with equally many physical cores, along memory nodes and caches where that is possible.
+
+    Args:
+        measured: the CPUs. Hardware threads of a core stay together. Of an odd number of cores, one is in no half.
+        topology: from `read_topology`.
+
+    Returns:
+        The CPUs of each half, sorted.
+
+    Raises:
+        ValueError: there are less than two cores.
+    """
+    wanted = set(measured)
+    domain_of: dict[tuple[int, ...], tuple[Any, ...]] = {}
+    for entry in topology:
+        threads = tuple(sorted(wanted.intersection(entry["siblings"])))
+        if threads:
+            domain_of[threads] = _domain(entry)
+    cores = sorted(domain_of, key=lambda core: (domain_of[core], core))
+    count = len(cores) // 2
+    if not count:
+        raise ValueError(f"{len(cores)} core")
+    return [sorted(cpu for core in half for cpu in core) for half in (cores[:count], cores[-count:])]

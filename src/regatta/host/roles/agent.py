@@ -36,8 +36,8 @@ from regatta.host.measure.process import (
 from regatta.host.measure.record_making import Run, peak_rss_kib
 from regatta.host.measure.segment import check_host, end_what_was_left, lock_host, place_on_cores
 from regatta.host.measure.verdict import adapter_file
+from regatta.host.messages import Ended, Message, Reader, send
 from regatta.host.roles import network, readiness
-from regatta.host.roles.messages import Ended, Message, Reader, send
 from regatta.host.roles.part import Part
 from regatta.host.values.counters import BORDERS
 from regatta.host.values.from_json import value_from_json

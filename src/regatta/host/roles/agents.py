@@ -15,10 +15,10 @@ from regatta.host.errors import HostError
 from regatta.host.files import parse_object
 from regatta.host.journal.record_shape import is_whole
 from regatta.host.measure.process import Interrupted, StopSignals
+from regatta.host.messages import Ended, Message
 from regatta.host.processes import own_words
 from regatta.host.roles import network
 from regatta.host.roles.link import Link, Lost
-from regatta.host.roles.messages import Ended, Message
 from regatta.host.values.from_json import value_from_json
 from regatta.host.values.plan_cell import PlanCell
 

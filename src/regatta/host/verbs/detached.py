@@ -156,6 +156,7 @@ def _leave_word(folder: HostFolder, segment: int, code: int) -> None:
             "receipt": read_object(folder.receipt(segment)) if code == 0 else {},
             "cores": read_object(folder.journal / "cores.json"),
             "decisions": read_object(folder.journal / "decisions.json"),
+            "duet": read_object(folder.journal / "duet.json"),
         },
         durable=True,
     )

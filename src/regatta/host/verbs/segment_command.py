@@ -13,9 +13,10 @@ from typing import Any
 
 from regatta.host.errors import RegattaError
 from regatta.host.measure.host_lock import DEFAULT_LOCK
+from regatta.host.measure.measurers import PairMeasurer, Paths, RoleMeasurer
 from regatta.host.measure.pauses import Pauses
 from regatta.host.measure.process import Interrupted
-from regatta.host.measure.segment import Paths, RoleMeasurer, SegmentRun, write_receipt
+from regatta.host.measure.segment import SegmentRun, write_receipt
 
 INTERRUPTED_EXIT = 130
 
@@ -57,7 +58,7 @@ def run_segment(argv: Sequence[str]) -> int:
     try:
         pauses = Pauses(arguments.pauses)
         run = SegmentRun(
-            paths, arguments.segment, arguments.retry_failed, _with_roles, pauses,
+            paths, arguments.segment, arguments.retry_failed, _with_roles, _in_pairs, pauses,
             arguments.stop_at_failed_command,
         )  # fmt: skip
         write_receipt(receipt, run.run())
@@ -76,6 +77,13 @@ def _with_roles(*arguments: Any) -> RoleMeasurer:
     from regatta.host.roles.conductor import conduct
 
     return conduct(*arguments)
+
+
+def _in_pairs(*arguments: Any) -> PairMeasurer:
+    # Imported here because most plans have no pairs.
+    from regatta.host.duet.pairs import Duet
+
+    return Duet(*arguments)
 
 
 def tell(text: str, exit_code: int) -> int:

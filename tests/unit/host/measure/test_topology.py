@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from regatta.host.measure.topology import choose_cores, read_topology
+from regatta.host.measure.topology import choose_cores, halve, read_topology
 from regatta.host.values.cpu_list import parse_cpu_list
 from regatta.host.values.experiment import Cores
 
@@ -140,3 +140,29 @@ def test_cpus_that_are_off_are_no_cpus(tmp_path: Path) -> None:
 def test_this_machine_can_be_read() -> None:
     topology = read_topology()
     assert all(entry["cpu"] in entry["siblings"] for entry in topology)
+
+
+@pytest.mark.parametrize(
+    ("measured", "halves"),
+    [
+        # A memory node each, with both threads of its cores.
+        (range(16), ["0-3,8-11", "4-7,12-15"]),
+        # Threads of one core stay together; a thread alone is a core.
+        ([0, 1, 8], ["0,8", "1"]),
+        # Along the cache that two cores share.
+        ([0, 1, 2, 3], ["0-1", "2-3"]),
+        # One of an odd number of cores is in no half.
+        ([0, 1, 2], ["0", "2"]),
+        ([2, 3, 4], ["2", "4"]),
+    ],
+)
+def test_halves_have_equally_many_cores_and_share_little(
+    tmp_path: Path, measured: list[int], halves: list[str]
+) -> None:
+    assert halve(measured, machine(tmp_path)) == [parse_cpu_list(half) for half in halves]
+
+
+@pytest.mark.parametrize("measured", [[], [5], [5, 13]])
+def test_one_core_has_no_halves(tmp_path: Path, measured: list[int]) -> None:
+    with pytest.raises(ValueError, match="core"):
+        halve(measured, machine(tmp_path))

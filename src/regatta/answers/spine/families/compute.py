@@ -145,6 +145,9 @@ def _ask(samples: Samples, names: Names, factors: Sequence[str]) -> Iterator[_Fa
         for factor in factors:
             for cells in _families(group, factor):
                 found = [_series_by_key(samples, cell, factor) for cell in cells]
+                if any(series and series.at_once for own in found for series in own.values()):
+                    # Two alternatives, whose ratio is a comparison.
+                    continue
                 for key in dict.fromkeys(key for own in found for key in own) or [("", "")]:
                     yield _asked(factor, cells, [own.get(key) for own in found], names)
 
@@ -256,7 +259,7 @@ def least_levels(factor: str) -> int:
 
 def _series_by_key(samples: Samples, cell: PlannedCell, factor: str) -> dict[tuple[str, str], Series | None]:
     """Return unit and parameters -> series; None for a series without valid samples."""
-    return {series_key(s, [factor]): s if s.samples else None for s in samples.own(cell)}
+    return {series_key(s, [factor]): s if s.count else None for s in samples.own(cell)}
 
 
 def _asked(

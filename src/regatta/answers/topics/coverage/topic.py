@@ -34,7 +34,7 @@ def coverage_words(
     for failure in failures:
         kinds.setdefault(failure.status, set()).add(f"{failure.host} {failure.cell_id}")
     for status, own in kinds.items():
-        outcome = "given up after repeated failure" if status == "skipped" else f"with status {status}"
+        outcome = "given up" if status == "skipped" else f"with status {status}"
         words.append(f"{counted(len(own), 'cell')} {outcome}")
     reasons: dict[str, list[str]] = {}
     for label, reason in impossible:

@@ -156,7 +156,7 @@ def _fitted(rounds: Sequence[Mapping[_Round, list[float]]], benchmarks: int) -> 
 
 def _only(samples: Samples, cell: PlannedCell) -> Series | None:
     """Return the cell's series of its metric, if it has exactly one."""
-    own = [series for series in samples.own(cell) if series.by_block]
+    own = [series for series in samples.own(cell) if series.by_block and not series.at_once]
     return own[0] if len(own) == 1 else None
 
 

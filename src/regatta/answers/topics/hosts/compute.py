@@ -182,11 +182,13 @@ def _over(pooled: Verdict, ratio: Interval, own: Sequence[Comparison], depends: 
 
 def host_effect(pair: Pair) -> HostEffect:
     """Return the difference of logarithms on one host, within blocks if at least two are available."""
-    if pair.a is None or pair.b is None or any(why_no_logs(side.values) for side in (pair.a, pair.b)):
+    if pair.a is None or pair.b is None or any(why_no_logs(side.all_values) for side in (pair.a, pair.b)):
         return paired_effect([])
     if len(pair.common) >= LEAST_BLOCKS:
         a, b = (np.array([side.by_block[key] for key in pair.common]) for side in (pair.a, pair.b))
         effect = paired_effect(np.log(a) - np.log(b))
+    elif pair.a.at_once:
+        return paired_effect([])
     else:
         a, b = pair.a.values, pair.b.values
         effect = unpaired_effect(np.log(a), np.log(b))
@@ -206,7 +208,7 @@ def rounds_together(pairs: Sequence[Pair], context: Context) -> Floats | None:
     by_round = [
         {key[1]: math.log(pair.a.by_block[key]) - math.log(pair.b.by_block[key]) for key in pair.common}
         for pair in used
-        if pair.a and pair.b and not any(why_no_logs(side.values) for side in (pair.a, pair.b))
+        if pair.a and pair.b and not any(why_no_logs(side.all_values) for side in (pair.a, pair.b))
     ]
     rounds = sorted(set.intersection(*map(set, by_round))) if by_round else []
     return np.array([[one[round_] for round_ in rounds] for one in by_round]) if len(rounds) > 1 else None
@@ -231,7 +233,7 @@ def families_over_hosts(context: Context) -> list[HostFamily]:
     for cell in context.samples.cells:
         place = cell.place.platform, cell.metric, cell.better, place_key(cell.place.levels, context.compared)
         for series in context.samples.own(cell):
-            if series.by_block and not why_no_logs(series.values):
+            if series.by_block and not why_no_logs(series.all_values):
                 key = (*place, *series_key(series, context.compared))
                 groups.setdefault(key, []).append((cell, series))
     of = {platform.name: platform for platform in context.platforms}
@@ -271,12 +273,12 @@ def interaction_of(
         looks: as in `Contrast`.
     """
     counts = [one for (host, _), one in series.items() if host in hosts]
-    exact = all(is_counted(one.unit) for one in counts) and do_not_vary(*(one.values for one in counts))
+    exact = all(is_counted(one.unit) for one in counts) and do_not_vary(*(one.all_values for one in counts))
     if not counts or not exact:
         return host_interaction([table_of(series, host, alternatives) for host in hosts], looks)
     ratios = [
         [
-            series[host, a].values[0] / series[host, b].values[0]
+            series[host, a].all_values[0] / series[host, b].all_values[0]
             for host in hosts
             if {(host, a), (host, b)} <= series.keys()
         ]

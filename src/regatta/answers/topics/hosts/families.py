@@ -59,6 +59,9 @@ def leaders_over_hosts(context: Context, verdicts: Verdicts) -> list[PlatformFam
         named = level_names([cell.place for cell in cells], factor)
         if len(set(named)) < least_levels(factor):
             continue
+        if any(series.at_once for cell in cells for series in samples.own(cell)):
+            # Two alternatives, whose ratio is a comparison.
+            continue
         levels = {cell.number: name for cell, name in zip(cells, named, strict=True)}
         platform = of[cells[0].place.platform]
         for members in _by_parameters(samples, cells, levels, factor):

@@ -1,4 +1,4 @@
-"""Messages between a conductor and an agent: one JSON object per line, over any pair of pipes."""
+"""Messages between two processes of the runner: one JSON object per line, over any pair of pipes."""
 
 from __future__ import annotations
 
