@@ -76,7 +76,9 @@ def mean_pair(pairs: Sequence[Pair]) -> Pair:
     by_round = [dict(zip(pair.rounds, pair.differences, strict=True)) for pair in used]
     rounds = sorted(set.intersection(*map(set, by_round)))
     means = [math.fsum(one[round_] for one in by_round) / len(used) for round_ in rounds]
-    return replace(used[0], differences=means, rounds=rounds, counted=all(pair.counted for pair in used))
+    counted = all(pair.counted for pair in used)
+    # Each host swaps its halves in its own order, so that the means have no sides.
+    return replace(used[0], differences=means, rounds=rounds, counted=counted, sides=())
 
 
 class _Platform:

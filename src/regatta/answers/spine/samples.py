@@ -385,20 +385,13 @@ def _fill_series(result: Samples, found: duckdb.DuckDBPyConnection) -> None:
 
 def _remove_halves(result: Samples) -> None:
     """Remove the difference between the halves of a host from the ratios of alternatives that ran at once."""
-    cells_of: dict[BlockKey, dict[int, None]] = {}
+    groups: dict[tuple[str, int], dict[int, None]] = {}
     for number, many in result.series.items():
         for series in many:
-            if series.at_once:
-                # Its blocks are all of one block group.
-                for block in (*series.by_block,)[:1]:
-                    cells_of.setdefault(block, {})[number] = None
-    groups: dict[tuple[str, int], dict[int, None]] = {}
-    for (plan_id, _, group), numbers in cells_of.items():
-        groups.setdefault((plan_id, group), {}).update(numbers)
-    for numbers in groups.values():
-        if len(numbers) != _BOTH:
-            continue
-        a, b = numbers
+            for plan_id, _, group in series.by_block if series.at_once else ():
+                groups.setdefault((plan_id, group), {})[number] = None
+    # Under several plans, both can have blocks in common more than once.
+    for a, b in {tuple(sorted(numbers)) for numbers in groups.values() if len(numbers) == _BOTH}:
         differ = levels.differing(result.cells[a].place.levels, result.cells[b].place.levels)
         places = [
             {

@@ -192,7 +192,8 @@ def _without_spread(
         for side in (pair.a, pair.b)
         for values in logs.get(side, {}).get(pair.series, ())
     )
-    if not (pair.counted and all(map(has_no_spread, filter(None, counts)))):
+    # The values of alternatives that run at once are not looked at.
+    if pair.sides or not (pair.counted and all(map(has_no_spread, filter(None, counts)))):
         return Look(None if left else "undecided", n, mean, 0.0, math.nan)
     if abs(mean) < rule.width:
         return Look("equivalent", n, mean, 0.0, 0.0)
@@ -244,7 +245,7 @@ def _doubt(
         for values in chain.from_iterable(logs.get(cell_id, {}).values())
     ]
     # What slows both alternatives that run at once is not in their ratio.
-    if any(modes_in(values, rule.width) for values in ([differences] if pair.sides else values_of)):
+    if any(modes_in(values, rule.width) for values in values_of or [list(differences)]):
         return f"gap or several modes in the first {looked_at} rounds"
     if is_dependent(differences):
         return f"differences depend on their predecessors in the first {looked_at} rounds"

@@ -83,17 +83,21 @@ def trials(runner: Runner) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def test_both_run_at_once_on_disjoint_halves_and_swap_them(runner: Runner) -> None:
-    rounds = measure(runner, steady("a", "sleep 0.3"), steady("b", "sleep 0.3"), rounds=3)
-    assert len(rounds) == 3
+def test_both_run_at_once_on_disjoint_halves_and_swap_them(runner: Runner, tmp_path: Path) -> None:
+    # Long only after the test, so that no load of the machine keeps them apart.
+    slow = tmp_path / "slow"
+    cells = [steady(name, f"test ! -e {slow} || sleep 3") for name in "ab"]
+    measure(runner, *cells, rounds=1)
+    slow.write_text("")
+    rounds = measure(runner, *cells, rounds=4)
     halves = []
-    for pair in rounds.values():
-        first, second = sorted(pair, key=lambda one: one["cell_id"])
+    for number in (1, 2, 3):
+        first, second = sorted(rounds[number], key=lambda one: one["cell_id"])
         assert not set(first["cores"]) & set(second["cores"])
-        starts = [one["started_monotonic_ns"] for one in pair]
-        ends = [one["started_monotonic_ns"] + one["elapsed_ns"] for one in pair]
+        starts = [one["started_monotonic_ns"] for one in (first, second)]
+        ends = [one["started_monotonic_ns"] + one["elapsed_ns"] for one in (first, second)]
         assert max(starts) < min(ends)
-        assert {one["status"] for one in pair} == {"ok"}
+        assert (first["status"], second["status"]) == ("ok", "ok")
         halves.append(first["cores"])
     assert halves[0] == halves[2] != halves[1]
 
@@ -339,7 +343,6 @@ def test_a_killed_runner_takes_its_halves_along_and_the_next_one_goes_on(
     records = runner.records()
     assert Counter(one["status"] for one in records) == {"ok": 6}
     assert {one["attempt"] for one in records} == {0}
-    assert bool(runner.receipt()["orphans_ended"]) == (killed == "all")
 
 
 def test_a_signal_ends_the_runner_with_its_halves_and_programs(runner: Runner, tmp_path: Path) -> None:
@@ -364,7 +367,7 @@ def test_a_lost_half_is_an_error_that_loses_no_record(runner: Runner, tmp_path: 
 
 
 def test_one_processor_has_no_halves(runner: Runner) -> None:
-    cores = {"use": "cpus", "cpus": [0], "count": None, "housekeeping": 0}
+    cores = {"use": "cpus", "cpus": [min(os.sched_getaffinity(0))], "count": None, "housekeeping": 0}
     write_plan(runner.folder, [steady("a", "true"), steady("b", "true")], cores=cores, **ORDER)
     done = runner.run()
     assert done.returncode == 3

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from helpers.synthetic_journal import cell, record, write_experiment
+from helpers.synthetic_journal import START_NS, cell, record, write_experiment
 from regatta.answers.kit.view import View
 from regatta.answers.report.answer import answer_experiment
 from regatta.answers.report.documents import document_of, rows_of
@@ -92,6 +92,32 @@ def test_a_faster_half_widens_no_interval(tmp_path: Path) -> None:
         return math.log(found.ratio.high / found.ratio.low)
 
     assert interval(tmp_path / "a", 1.3) == pytest.approx(interval(tmp_path / "b", 1.0))
+
+
+def test_blocks_of_an_earlier_plan_keep_no_half_in_the_ratio(tmp_path: Path) -> None:
+    records = made()
+    for one in records:
+        one["iterations"][0][2] *= 1.3 if one["position"] else 1.0
+    # The first alternative ran with another partner before: earlier, in rounds that no longer are planned.
+    earlier = [
+        record(
+            A,
+            ROUNDS + r,
+            [5e9],
+            position=r % 2,
+            order="duet",
+            plan_id="plan-0",
+            started=START_NS - 10**9 * (9 - r),
+        )
+        for r in range(3)
+    ]
+    (plain,), (found,) = (
+        answered(tmp_path / name, rows).comparisons
+        for name, rows in (("a", made()), ("b", [*earlier, *records]))
+    )
+    assert found.ratio.n == ROUNDS
+    assert found.ratio.point == pytest.approx(plain.ratio.point)
+    assert found.ratio.high == pytest.approx(plain.ratio.high)
 
 
 def test_alternatives_have_no_values_of_their_own_anywhere(tmp_path: Path) -> None:
