@@ -41,7 +41,7 @@ def system(name: str, times: dict[str, float], elapsed: float, ratio: float | No
     )
     time = EXACT(sum(times.values()))
     prediction = Prediction("app", name, "iteration", "ns", 0.95, time, EXACT(0), time, rows)
-    found = SystemForecast(name, {"runtime": name}, prediction, EXACT(elapsed), EXACT(elapsed))
+    found = SystemForecast(name, {"runtime": name}, prediction, EXACT(elapsed), EXACT(0), EXACT(elapsed))
     if ratio is None:
         return found
     real = Measured(name, EXACT(elapsed / ratio), EXACT(0), EXACT(0), "ns")

@@ -201,7 +201,9 @@ def test_side_by_side_chains_are_faster_but_no_faster_than_their_number(
     assert 1.5 < only(outcome, "parallelism")["value"] <= 24 * 1.05
 
 
-def test_an_open_page_of_dram_is_measured_or_refused_for_want_of_huge_pages(lm_sources: Path, tmp_path: Path) -> None:
+def test_an_open_page_of_dram_is_measured_or_refused_for_want_of_huge_pages(
+    lm_sources: Path, tmp_path: Path
+) -> None:
     outcome = run(command_of("lat_dram_page", "quick", lm_sources), tmp_path / "work")
     assert outcome.exit_code == 0, outcome.stderr
     walks = {dict(series)["page"]: lines for series, lines in outcome.of("latency").items()}

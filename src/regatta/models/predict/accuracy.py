@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regatta.models.predict.forecast import Beyond, PairForecast, Verdict
+from regatta.models.predict.model_error import OF_RATIOS
 from regatta.models.predict.prediction import uses
 from regatta.models.vectors.costs import arguments_of, evaluate, parts_of_count
 from regatta.models.vectors.measured import PROCESSOR_SHARE
@@ -34,8 +35,8 @@ class Accuracy:
     median_error: float
     #: the 90th percentile of the errors, linear between ranks
     high_error: float
-    #: number of pairs whose predicted interval contains the measured ratio, and of those that have an
-    #: interval
+    #: number of pairs whose predicted and measured ratios agree within both errors, and of those with both
+    #: intervals
     contained: int
     with_interval: int
 
@@ -83,20 +84,73 @@ def _accuracy(
     if not known:
         return None
     errors = [abs(predicted(pair).value / pair.measured.value - 1.0) for pair in known]
-    ranged = [pair for pair in known if not math.isnan(predicted(pair).low)]
+    offs = [off for pair in known if not math.isnan((off := agreement(predicted(pair), pair.measured)).low)]
     return Accuracy(
         Counter(map(verdict, known)),
         len(known),
         float(np.median(errors)),
         float(np.quantile(errors, 0.9)),
-        sum(_contains(predicted(pair), pair.measured.value) for pair in ranged),
-        len(ranged),
+        sum(map(contains_1, offs)),
+        len(offs),
     )
 
 
-def _contains(interval: Value, value: float) -> bool:
+def agreement(predicted: Value, measured: Value) -> Value:
+    """Return predicted / measured, with the errors of both in its interval, as `with_model_error` adds them.
+
+    An end of 0 of the measured time, and a missing one of a predicted ratio, leave the interval open above.
+    """
+    if math.isnan(predicted.low) or math.isnan(measured.low):
+        return Value(predicted.value / measured.value, reason=predicted.reason or measured.reason)
+
+    def distance(above: Value, under: Value) -> float:
+        return math.hypot(*(_log(*pair) for pair in ((above.high, above.value), (under.value, under.low))))
+
+    value = predicted.value / measured.value
+    up, down = distance(predicted, measured), distance(measured, predicted)
+    return Value(value, value * math.exp(-down), value * math.exp(up) if up < math.inf else math.nan)
+
+
+def _log(above: float, under: float) -> float:
+    """Return the logarithm of a ratio of at least 1; infinity without a finite one."""
+    return math.log(above / under) if above < math.inf and under > 0.0 else math.inf
+
+
+def contains_1(off: Value) -> bool:
+    """Return whether the interval of predicted / measured contains 1, so that they agree."""
     # A ratio without an upper end is unbounded there.
-    return interval.low <= value and not value > interval.high
+    return off.low <= 1.0 and not off.high < 1.0
+
+
+#: nominal levels of a calibration, and the least number of values that show anything
+LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+_ENOUGH = 10
+
+
+def calibration(offs: Iterable[Value], level: float) -> Mapping[float, float]:
+    """Return nominal level -> share of the values that are predicted within their interval of that level, 0 to 1.
+
+    Intervals of other levels are the given ones, scaled by Student's quantile of the model's own error, which is their largest part.
+
+    Args:
+        offs: predicted / measured, with intervals of `level`; those without one are omitted. Fewer than 10 give no shares.
+        level: from 0 to 1.
+    """
+    needed = [_needed(off) for off in offs if not math.isnan(off.low)]
+    if len(needed) < _ENOUGH:
+        return {}
+    given = OF_RATIOS.quantile(level)
+    return {
+        one: sum(part <= OF_RATIOS.quantile(one) / given for part in needed) / len(needed) for one in LEVELS
+    }
+
+
+def _needed(off: Value) -> float:
+    """Return the part of the distance to an end, on the logarithmic scale, at which 1 is; 0 without an end."""
+    end = off.low if off.value > 1.0 else off.high
+    if off.value == 1.0 or not 0.0 < end < math.inf:
+        return 0.0
+    return math.log(off.value) / math.log(off.value / end) if end != off.value else math.inf
 
 
 # Explained time

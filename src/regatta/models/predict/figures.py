@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from regatta.figures.axes import LOG_FROM, Figure, Group, Trace, axis, layout, log_axis, row_label
 from regatta.figures.looks import HUES, MARKS, LegendEntry, Look
-from regatta.figures.text import Scale, hover, shorten, show_ends, show_ratio, tidy
+from regatta.figures.text import Scale, hover, shorten, show_ends, show_percent, show_ratio, tidy
+from regatta.models.predict.accuracy import agreement, calibration
 from regatta.models.predict.forecast import ApplicationForecast, Forecast, SpeedUp, SystemForecast
 from regatta.models.predict.runtimes import ApplicationSpeeds
 from regatta.models.predict.tables import (
@@ -189,6 +190,51 @@ def accuracy_group(forecast: Forecast, what: Shown) -> Group | None:
     legend = [LegendEntry(name, _application_look(at)) for at, name in enumerate(names)]
     figure = Figure("", _SQUARE_PX, traces, layout(x, y))
     return Group(f"Predicted and measured {WORDS[what]}", [figure], legend if len(names) > 1 else [])
+
+
+_CALIBRATED = {"ratios of systems": _PREDICTED, "times": _square("@c2")}
+
+
+def calibration_group(forecast: Forecast) -> Group | None:
+    """Draw the share of intervals that contain the measured value over their nominal level; None with few values."""
+    ratios = [
+        agreement(pair.comparable, pair.measured)
+        for one in forecast.applications
+        for pair in one.pairs
+        if pair.verdict
+    ]
+    times = [
+        system.ratios[compared_by(one)]
+        for one in forecast.applications
+        for system in one.systems
+        if compared_by(one) in system.ratios and system.system != one.traced_on
+    ]
+    found = {
+        name: shares
+        for name, offs in zip(_CALIBRATED, (ratios, times), strict=True)
+        if (shares := calibration(offs, forecast.level))
+    }
+    if not found:
+        return None
+    numbers = [
+        Value.exact(100.0 * share) for shares in found.values() for pair in shares.items() for share in pair
+    ]
+    traces = [_diagonal([*numbers, Value.exact(100.0)], _PLAIN)]
+    for name, shares in found.items():
+        for level, share in shares.items():
+            trace = _marker(Value.exact(100.0 * level), Value.exact(100.0 * share), _PLAIN, _CALIBRATED[name])
+            trace["hovertext"] = [
+                hover(
+                    name,
+                    f"nominal level {show_percent(level)}",
+                    f"contain the measured value {show_percent(share)}",
+                )
+            ]
+            traces.append(trace)
+    x = _time_axis("nominal level of intervals (%)", numbers, _PLAIN, math.inf)
+    y = _time_axis("intervals that contain the measured value (%)", numbers, _PLAIN, math.inf)
+    figure = Figure("", _SQUARE_PX, traces, layout(x, y))
+    return Group("Calibration", [figure], [LegendEntry(name, _CALIBRATED[name]) for name in found])
 
 
 def _application_look(number: int) -> Look:

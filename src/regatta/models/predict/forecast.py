@@ -42,9 +42,12 @@ class SystemForecast:
     system: str
     #: experiment, host, configuration and further origin of the system vector
     provenance: Mapping[str, str]
+    #: of the primitives, as the vectors give it; the three times below also have the model's own error in their intervals
     prediction: Prediction
     #: kernel part and the application's user time: the time on a processor that never waits
     elapsed: Value
+    #: its kernel part
+    kernel: Value
     #: its user part: the user time measured where the application was traced, and that of primitives
     user: Value
     #: None without measurements

@@ -10,6 +10,7 @@ from regatta.figures.sections_page import write_sections_page
 from regatta.figures.text import shorten, show_percent
 from regatta.models.predict.figures import (
     accuracy_group,
+    calibration_group,
     contribution_group,
     ranking_group,
     speed_group,
@@ -68,7 +69,9 @@ def _ranking(forecast: Forecast) -> Section:
         f"Predicted and measured time of one unit of work, with {show_percent(forecast.level)} confidence "
         "intervals, fastest system first. The predicted time is the kernel time (sum of count × cost) plus "
         "the user time measured where the application was traced. Without a measured user time it is the "
-        "time of the primitives alone. Predictions do not use the measured times. Measured and predicted "
+        "time of the primitives alone. Intervals contain the errors of costs and counts and the model's own "
+        "error, which grows with the distance from the traced system. Predictions do not use the measured "
+        "times. Measured and predicted "
         "columns have the same quantity, elapsed or kernel time. Systems of one group are not "
         "distinguishable. Axes do not start at 0."
     )
@@ -98,7 +101,8 @@ def _entries(forecast: Forecast) -> Section:
 
 
 def _accuracy(forecast: Forecast) -> Section:
-    groups = [group for what in COMPARED if (group := accuracy_group(forecast, what)) is not None]
+    drawn = (*(accuracy_group(forecast, what) for what in COMPARED), calibration_group(forecast))
+    groups = [group for group in drawn if group is not None]
     pairs = pairs_table(forecast.applications)
     tables = [pairs] if pairs.rows else []
     if not groups:
@@ -108,7 +112,9 @@ def _accuracy(forecast: Forecast) -> Section:
         "Accuracy has three levels of increasing difficulty: the rank of systems, the ratios of their times, "
         "and the times. The verdict of a pair with a significant measured difference is right or wrong, or "
         "open if the prediction does not distinguish the systems. Same: no significant measured difference. "
-        "Unknown: significance is undefined. On the line, predicted and measured are equal."
+        "Unknown: significance is undefined. On the line, predicted and measured are equal. Calibration: of "
+        "good intervals, as many contain the measured value as their level says; above the line they are too "
+        "wide. Times on the system where an application was traced are left out."
     )
     return Section("accuracy", "Accuracy", words, tables=tables, groups=groups)
 
@@ -128,8 +134,8 @@ def _speeds(forecast: Forecast) -> Section:
 def _runtimes(forecast: Forecast) -> Section:
     words = (
         "Errors without the systems where an application was traced: a prediction is accurate if the median "
-        "error is at most 15 %, the 90th percentile at most 30 %, and at least 85 % of the intervals contain "
-        "the measured time. The sampled share of system classes is that of the traced system. The last "
+        "error is at most 15 %, the 90th percentile at most 30 %, and at least 85 % agree with the measured "
+        "time within both errors. The sampled share of system classes is that of the traced system. The last "
         "tables show which primitives make the slowest system slower than the fastest."
     )
     return Section("runtimes", "Runtimes", words, tables=runtime_tables(forecast))

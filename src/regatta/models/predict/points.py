@@ -128,7 +128,7 @@ class _Maker:
         reported instead, without any measured value or user-mode part.
         """
         system = self._system
-        predicted = {"elapsed": system.elapsed, "kernel": system.prediction.kernel, "user": system.user}[what]
+        predicted = {"elapsed": system.elapsed, "kernel": system.kernel, "user": system.user}[what]
         fields: dict[str, Any] = {**_interval(predicted), "rank": rank}
         whole = self._application.user_time is not None
         if system.measured is not None and (whole or what == "kernel"):

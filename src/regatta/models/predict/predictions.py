@@ -10,7 +10,7 @@ from pathlib import Path
 
 from regatta.host.errors import SpecError
 from regatta.models.predict import what_if
-from regatta.models.predict.accuracy import beyond, coverage, score_ratio, shared_processor
+from regatta.models.predict.accuracy import agreement, beyond, coverage, score_ratio, shared_processor
 from regatta.models.predict.forecast import (
     NOTHING,
     ApplicationForecast,
@@ -28,8 +28,9 @@ from regatta.models.predict.measured_times import (
     measured_ratio,
 )
 from regatta.models.predict.mixing import Mix, as_mix, mixed, speedup
+from regatta.models.predict.model_error import OF_SPEEDUPS, time_with_model_error, with_model_error
 from regatta.models.predict.prediction import predict
-from regatta.models.predict.ranking import Compared, Comparison, Ranking, compared, rank
+from regatta.models.predict.ranking import Compared, Comparison, Ranking, compared, predicted_ratio, rank
 from regatta.models.predict.times import (
     Quantity,
     TracedOn,
@@ -43,7 +44,7 @@ from regatta.models.predict.times import (
 )
 from regatta.models.predict.words import sentences_of, warnings_of
 from regatta.models.vectors.sources import SystemSource
-from regatta.models.vectors.sums import at_level, positive, ratio, uncertain
+from regatta.models.vectors.sums import at_level, positive
 from regatta.models.vectors.values import ApplicationVector, Measured, SystemVector, Value
 
 #: compared quantities, the most important first
@@ -202,8 +203,10 @@ class _Forecaster:
         # The user time includes costs of the unchanged systems, for any requested change.
         traced_on = {name: traced or vector for name, vector in before.items()}
         ranking = rank(application, list(systems.values()), what, traced_on)
+        traced_ns = ranking.times[traced.name].value if traced else math.nan
         rows = tuple(
-            self._system(application, systems[name], traced_on, cells[name]) for name in ranking.systems
+            self._system(application, systems[name], traced_on, cells[name], traced_ns)
+            for name in ranking.systems
         )
         held = None if self.request.hypothetical else self._held(application, systems, traced_on, cells)
         scores = self._times_of("--score", self.request.score, asked) if self.request.score else {}
@@ -218,7 +221,7 @@ class _Forecaster:
             rows,
             tuple(
                 replace(pair, score=score_ratio(scores.get(pair.slower, {}), scores.get(pair.faster, {})))
-                for pair in self._pairs(ranking, held)
+                for pair in self._pairs(ranking, held, self.level)
             ),
             ranking.groups,
             self._savings(application, systems, rows) if self.request.optimise else {},
@@ -269,6 +272,7 @@ class _Forecaster:
         system: SystemVector,
         traced_on: TracedOn,
         cell: MeasuredCell | str,
+        traced_ns: float,
     ) -> SystemForecast:
         prediction = predict(application, system)
         elapsed = user = prediction.time
@@ -278,6 +282,10 @@ class _Forecaster:
             elapsed = positive(quantity(application, system, "elapsed", traced_on).interval())
             own = own_user_time(application, system, traced_on)
             user = positive(own.plus(quantity(application, system, "user")).interval())
+        elapsed, kernel, user = (
+            time_with_model_error(part, self.level, elapsed.value, traced_ns)
+            for part in (elapsed, prediction.kernel, user)
+        )
         measured = None
         if isinstance(cell, MeasuredCell) and not self.request.hypothetical:
             # The measurement is of the unchanged system and application.
@@ -285,13 +293,14 @@ class _Forecaster:
         ratios, covered, warning = {}, "", ""
         if measured is not None:
             # Measured kernel and user times are processor time only.
-            unlike = Value(math.nan, reason=shared_processor(system))
-            kernel = unlike if unlike.reason else prediction.kernel
-            predicted = {"elapsed": elapsed, "kernel": kernel, "user": unlike if unlike.reason else user}
+            predicted, explained = {"elapsed": elapsed, "kernel": kernel, "user": user}, prediction.kernel
+            if reason := shared_processor(system):
+                explained = Value(math.nan, reason=reason)
+                predicted |= {"kernel": explained, "user": explained}
             ratios = _ratios(predicted, measured, application)
-            covered, warning = coverage(kernel, measured.kernel)
+            covered, warning = coverage(explained, measured.kernel)
         unmeasured = cell if isinstance(cell, str) else ""
-        predictions = (system.name, system.provenance, prediction, elapsed, user)
+        predictions = (system.name, system.provenance, prediction, elapsed, kernel, user)
         used = beyond(application, system)
         return SystemForecast(*predictions, measured, unmeasured, ratios, covered, warning, used)
 
@@ -324,14 +333,14 @@ class _Forecaster:
         return replace(compared(application, vectors, measured, what, differ, traced_on), ratios=ratios)
 
     @staticmethod
-    def _pairs(ranking: Ranking, held: Comparison | None) -> Iterable[PairForecast]:
+    def _pairs(ranking: Ranking, held: Comparison | None, level: float) -> Iterable[PairForecast]:
         for pair in ranking.pairs:
             verdict = held.verdicts.get(frozenset((pair.faster, pair.slower))) if held else None
             if verdict is None or held is None:
                 yield pair
                 continue
             measured = held.ratios[pair.slower, pair.faster]
-            like = ratio(held.times[pair.slower], held.times[pair.faster])
+            like = predicted_ratio(held.times[pair.slower], held.times[pair.faster], level)
             yield replace(pair, measured=measured, verdict=verdict, compared=like, quantity=held.quantity)
 
     # Measured times
@@ -425,8 +434,9 @@ class _Forecaster:
             else:
                 reason = "elapsed times of both are not available"
         names = (system.name, one.before.vector.name, one.after.vector.name, one.names)
-        predicted = (found.kernel, found.user_stays, found.own_user, found.user)
-        return SpeedUp(*names, *predicted, measured, reason)
+        ratios = (found.kernel, found.user_stays, found.own_user)
+        predicted = (with_model_error(one, OF_SPEEDUPS, self.level) for one in ratios)
+        return SpeedUp(*names, *predicted, found.user, measured, reason)
 
 
 def _ratios(
@@ -437,5 +447,5 @@ def _ratios(
     for what in LEVELS if application.user_time is not None else ("kernel",):
         real: Value = getattr(measured, what)
         if math.isfinite(real.value) and real.value > 0 and math.isfinite(predicted[what].value):
-            found[what] = ratio(uncertain(predicted[what], "predicted"), uncertain(real, "measured"))
+            found[what] = agreement(predicted[what], real)
     return found

@@ -1,9 +1,9 @@
 """Rank systems by an application's predicted time, with groups that cannot be distinguished, and check the order.
 
-Two systems are distinguished if the interval of the *difference* of their times excludes 0. Overlap of their two intervals is
+Two systems are distinguished if the interval of the *ratio* of their times excludes 1. Overlap of their two intervals is
 a different and weaker criterion. Both times use the same counts, whose errors move both in the same direction and so cancel,
 except for the difference of the costs. Even independent intervals may overlap though the difference is clear (square root of
-the sum of squares against the sum). Systems whose intervals do not overlap are distinguished; the converse is false.
+the sum of squares against the sum). The interval of a ratio contains the model's own error (`model_error`).
 
 A pair with a significant measured difference is ordered `right` or `wrong` if the prediction distinguishes it, else it is
 `open`. An open pair never counts as right, regardless of the order of its values.
@@ -21,6 +21,7 @@ from typing import Literal
 
 from regatta.host.errors import RegattaError
 from regatta.models.predict.forecast import PairForecast, Verdict
+from regatta.models.predict.model_error import ratio_with_model_error
 from regatta.models.predict.prediction import check_units, common_level
 from regatta.models.predict.times import Quantity, TracedOn, quantity
 from regatta.models.vectors.sums import Sum, ratio, uncertain
@@ -57,19 +58,24 @@ def rank(
         RegattaError: no system, a duplicate name, or an error of `predict`.
     """
     _check([system.name for system in systems])
-    common_level(application, *systems)
+    level = common_level(application, *systems)
     check_units([application], systems)
     times = {system.name: quantity(application, system, what, traced_on) for system in systems}
     order = sorted(times, key=lambda name: _last_if_unknown(times[name].value))
     known = [name for name in order if math.isfinite(times[name].value)]
-    pairs = tuple(_pair(faster, slower, times) for faster, slower in combinations(known, 2))
+    pairs = tuple(_pair(faster, slower, times, level) for faster, slower in combinations(known, 2))
     groups = _groups(known, {(pair.faster, pair.slower) for pair in pairs if not pair.told_apart})
     return Ranking(tuple(order), times, pairs, groups)
 
 
-def _pair(faster: str, slower: str, times: Mapping[str, Sum]) -> PairForecast:
-    differ = times[slower].minus(times[faster]).interval().low > 0.0
-    return PairForecast(faster, slower, ratio(times[slower], times[faster]), differ)
+def _pair(faster: str, slower: str, times: Mapping[str, Sum], level: float) -> PairForecast:
+    found = predicted_ratio(times[slower], times[faster], level)
+    return PairForecast(faster, slower, found, found.low > 1.0)
+
+
+def predicted_ratio(slower: Sum, faster: Sum, level: float) -> Value:
+    """Return the ratio of an application's times on two systems, with all errors in its interval."""
+    return ratio_with_model_error(ratio(slower, faster), level)
 
 
 def _check(names: Sequence[str]) -> None:

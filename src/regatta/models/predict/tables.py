@@ -111,9 +111,7 @@ def shown_by(one: ApplicationForecast) -> Shown:
 
 def predicted_of(system: SystemForecast, what: Shown) -> Value:
     """Return a predicted time."""
-    if what == "elapsed":
-        return system.elapsed
-    return system.prediction.kernel if what == "kernel" else system.prediction.time
+    return system.kernel if what == "kernel" else system.elapsed
 
 
 def measured_of(system: SystemForecast, what: Shown) -> Value:
@@ -148,7 +146,7 @@ def ranking_table(one: ApplicationForecast) -> Table:
     parts = ("predicted kernel", "predicted user") if in_kernel else ("in primitives", "own code")
 
     def kernel_of(system: SystemForecast) -> Value:
-        return system.prediction.kernel if in_kernel else system.prediction.time
+        return system.kernel if in_kernel else system.prediction.time
 
     def kernel_ends(system: SystemForecast) -> str:
         compared = system.measured is not None and what == "kernel"

@@ -42,7 +42,9 @@ def system(name: str, factor: float = 1.0, entries: int = 3, measured: float | N
     )  # fmt: skip
     time = number(sum(row.time.value for row in rows))
     prediction = Prediction("app", name, "request", "ns", 0.95, time, time, Value.exact(0.0), rows)
-    found = SystemForecast(name, {"host": name}, prediction, number(time.value + 500), Value.exact(500.0))
+    found = SystemForecast(
+        name, {"host": name}, prediction, number(time.value + 500), time, Value.exact(500.0)
+    )
     if measured is None:
         return found
     real = Measured(name, number(measured, 0.01), number(measured - 500, 0.01), Value.exact(500.0), "ns")
@@ -135,7 +137,8 @@ def without_user_time(name: str, kernel: float, measured: float) -> SystemForeca
     real = Measured(name, number(measured + 90e3), number(measured), number(90e3), "ns")
     ratios = {"kernel": number(kernel / measured, 0.02)} if measured else {}
     return replace(
-        one, prediction=prediction, elapsed=prediction.time, user=number(0.5 * kernel), measured=real, ratios=ratios
+        one, prediction=prediction, elapsed=prediction.time, kernel=prediction.kernel, user=number(0.5 * kernel),
+        measured=real, ratios=ratios,
     )  # fmt: skip
 
 

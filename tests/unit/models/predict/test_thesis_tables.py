@@ -130,7 +130,8 @@ def test_static_requests_rank_the_three_machines_as_figure_6_1_does() -> None:
     assert found.systems == ("Intel-550", "Sun-400", "Sun-333")
     speeds = [ratio(found.times["Sun-333"], found.times[name]).value for name in found.systems]
     assert [round(speed, 3) for speed in speeds] == [1.475, 1.390, 1.0]
-    assert all(pair.told_apart for pair in found.pairs)
+    # Intel-550 and Sun-400 are predicted to differ by 6 %, which is within the model's own error.
+    assert [pair.told_apart for pair in found.pairs] == [False, True, True]
     # "account for about 60% of the predicted latency": TCP's transfer and connection on the Sun-400
     rows = predict(application("table_6_2/Sun-333"), systems[1]).contributions
     shares = {row.primitive: row.share for row in rows}

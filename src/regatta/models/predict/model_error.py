@@ -1,0 +1,87 @@
+"""The error of the model itself: a call of an application does not cost what it costs in a loop of a microbenchmark.
+
+Intervals of costs and counts shrink with more invocations. What remains is the model's own error, which grows with the difference
+between two systems. With predicted times P and true times T of one application on systems a and b,
+
+    log (Pa / Pb) - log (Ta / Tb)  has the variance  base^2 + (per_log log (Pa / Pb))^2.
+
+For one time, b is the system on which the application was traced. The numbers come from the six applications on six JVMs of
+docs/vectors.md, and `perf/accuracy/predicting.py` finds them again. It also counts how often intervals contain the measured value of
+applications and systems that were left out. Six applications give Student's quantile with five degrees of freedom.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from scipy.special import stdtrit
+
+from regatta.models.vectors.values import Value
+
+
+@dataclass(frozen=True)
+class ModelError:
+    """Standard deviation of the logarithm of predicted / true: `base`, and `per_log` for each unit of a log ratio."""
+
+    base: float
+    per_log: float
+    #: number of independent errors of the fit
+    applications: int
+
+    def quantile(self, level: float) -> float:
+        """Return half the length of an interval, in standard deviations, for a level from 0 to 1."""
+        return float(stdtrit(self.applications - 1, 0.5 + level / 2))
+
+    def half_width(self, log_ratio: float, level: float) -> float:
+        """Return half the length of the interval of log (predicted / true), for a level from 0 to 1."""
+        return self.quantile(level) * math.hypot(self.base, self.per_log * log_ratio)
+
+
+#: of the ratio of two systems' times
+OF_RATIOS = ModelError(base=0.080, per_log=0.072, applications=6)
+#: of a time
+OF_TIMES = ModelError(base=0.108, per_log=0.050, applications=6)
+#: of the ratio of two applications' times on one system: each has its own error
+OF_SPEEDUPS = ModelError(base=OF_TIMES.base * math.sqrt(2.0), per_log=0.0, applications=6)
+
+
+def with_model_error(number: Value, error: ModelError, level: float, log_ratio: float = 0.0) -> Value:
+    """Return a predicted time or ratio whose interval also contains the model's own error.
+
+    On each side, the distances on the logarithmic scale add as the root of the sum of squares, because the two errors are
+    independent.
+
+    Args:
+        number: at least 0, with an interval from the errors of costs and counts. One without an interval stays without.
+        level: of that interval, from 0 to 1.
+        log_ratio: logarithm of the ratio to the other system.
+    """
+    if not (number.value > 0.0 and math.isfinite(number.value)):
+        return number
+    half = error.half_width(log_ratio, level)
+
+    def end(old: float, sign: float) -> float:
+        if not 0.0 < old < math.inf:
+            return old
+        return number.value * math.exp(sign * math.hypot(half, math.log(old / number.value)))
+
+    return replace(number, low=end(number.low, -1.0), high=end(number.high, 1.0))
+
+
+def ratio_with_model_error(number: Value, level: float) -> Value:
+    """Return the predicted ratio of two systems' times, with the model's own error in its interval."""
+    return with_model_error(number, OF_RATIOS, level, math.log(number.value) if number.value > 0.0 else 0.0)
+
+
+def time_with_model_error(number: Value, level: float, time_ns: float, traced_ns: float) -> Value:
+    """Return a predicted time, or a part of it, with the model's own error in its interval.
+
+    Args:
+        number: the time or a part of it.
+        level: of its interval.
+        time_ns, traced_ns: predicted times of the application there and on the system where it was traced; NaN if unknown. The
+            distance between the systems then counts as 0.
+    """
+    known = time_ns > 0.0 and traced_ns > 0.0
+    return with_model_error(number, OF_TIMES, level, math.log(time_ns / traced_ns) if known else 0.0)
