@@ -120,6 +120,12 @@ class _Predict(click.Command):
     metavar="SUITE",
     help="Scale the own code of applications by the measured times of this suite, instead of by user_work.",
 )
+@click.option(
+    "--user-over-kernel",
+    type=click.FloatRange(0.0, 1000.0),
+    metavar="RATIO",
+    help="With --replace: the user time is this multiple of the kernel time before, instead of the measured one.",
+)
 @summary_option
 @primitives_option
 @click.option(
@@ -150,6 +156,7 @@ def predict(
     benchmark: str,
     score: str,
     own_code: str,
+    user_over_kernel: float | None,
     summary: str,
     primitives: str,
     level: float | None,
@@ -178,6 +185,8 @@ def predict(
         got = f"--replace {replacements[0]}"
         fix = "remove one of them; speedups are within one system"
         sources.refuse("--own-code", "no --replace", got, fix)
+    if user_over_kernel is not None and not replacements:
+        sources.refuse("--user-over-kernel", "--replace OLD=NEW, whose speedup it is for", "none", "add it")
     if ingest:
         _check_ingest(changes, sources)
     costs, counts = _changes(changes, sources)
@@ -193,6 +202,7 @@ def predict(
         level,
         score,
         own_code,
+        user_over_kernel,
     )
     sources.check()
     with incomplete_vectors():

@@ -151,7 +151,7 @@ def show(file: str, as_json: bool) -> None:
 
 def _find(name: str) -> SystemVector | ApplicationVector:
     from regatta.models.vectors.files import read_vector
-    from regatta.models.vectors.sources import APPLICATIONS, SYSTEMS
+    from regatta.models.vectors.sources import APPLICATIONS, SYSTEMS, registered
     from regatta.spec.home import known_home
 
     if Path(name).is_file():
@@ -159,7 +159,7 @@ def _find(name: str) -> SystemVector | ApplicationVector:
     known: list[str] = []
     home = known_home()
     for folder in () if home is None else (home / SYSTEMS, home / APPLICATIONS):
-        files = {path.stem: path for path in sorted(folder.glob("*.yml"))}
+        files = registered(folder)
         known += list(files)
         if name in files:
             return read_vector(files[name])

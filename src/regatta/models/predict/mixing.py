@@ -180,6 +180,7 @@ def speedup(
     system: SystemVector,
     user: Value | None = None,
     traced: TracedWhere = lambda _: None,
+    user_over_kernel: float | None = None,
 ) -> Speedup:
     """Predict the speed-up from one workload to another on a system.
 
@@ -192,6 +193,7 @@ def speedup(
         user: user time per unit of work before, in ns, as measured there; when None the mean over the
             applications, each scaled from where it was measured.
         traced: where each application's user time was measured.
+        user_over_kernel: u / s1, at least 0, in place of both.
 
     Returns:
         the speed-ups. Without a measured user time, those that need it are NaN with a reason.
@@ -202,7 +204,7 @@ def speedup(
     first, second = normalized(before), normalized(after)
     common_level(system, *(application for application, _ in (*first, *second)))
     s1, s2 = _mean(first, system, "kernel"), _mean(second, system, "kernel")
-    u = _user(first, system, user, traced)
+    u = _user(first, system, user, traced) if user_over_kernel is None else s1.times(user_over_kernel)
     elapsed = [_mean(mix, system, "elapsed", traced) for mix in (first, second)]
     return Speedup(positive(u.interval()), ratio(s1, s2), ratio(s1.plus(u), s2.plus(u)), ratio(*elapsed))
 

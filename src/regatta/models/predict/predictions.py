@@ -110,6 +110,8 @@ class Request:
     score: str = ""
     #: a suite whose benchmarks scale the applications' own code, in place of `user_work`; "": none
     own_code: str = ""
+    #: of speedups, the user time as a multiple of the kernel time before (u / s1); None: as measured
+    user_over_kernel: float | None = None
 
     @property
     def hypothetical(self) -> bool:
@@ -423,7 +425,8 @@ class _Forecaster:
             # The user time includes costs of the unchanged systems, for any requested change.
             return self._traced_on(application) or source.vector
 
-        found = speedup(self._recounted(one.before), self._recounted(one.after), system, user, traced)
+        mixes = (self._recounted(one.before), self._recounted(one.after))
+        found = speedup(*mixes, system, user, traced, self.request.user_over_kernel)
         measured, reason = NOTHING, ""
         if isinstance(before, str) or isinstance(after, str):
             reasons = (cell for cell in (before, after) if isinstance(cell, str) and cell)

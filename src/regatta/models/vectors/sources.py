@@ -94,6 +94,9 @@ class Sources:
         path = self._file(name, SYSTEMS)
         if path is not None:
             return self._of_files([path])
+        together = [path for key, path in self._registered(SYSTEMS).items() if key.startswith(f"{name}/")]
+        if together:
+            return self._of_files(together)
         experiment = self._experiment(name)
         if experiment is not None:
             return self._of_experiment(experiment)
@@ -117,13 +120,7 @@ class Sources:
 
     def _file(self, name: str, registry: Path) -> Path | None:
         path = Path(name)
-        if path.is_file():
-            return path
-        if self._home is not None and len(path.parts) == 1:
-            registered = self._home / registry / (name if name.endswith(_SUFFIX) else f"{name}{_SUFFIX}")
-            if registered.is_file():
-                return registered
-        return None
+        return path if path.is_file() else self._registered(registry).get(name.removesuffix(_SUFFIX))
 
     def _experiment(self, name: str) -> Path | None:
         places = (self._results / name, Path(name))
@@ -185,13 +182,21 @@ class Sources:
             fix = f"choose one of {', '.join(known)}" if known else "no names are defined"
         self.refuse(where, expected, repr(name), fix)
 
+    def _registered(self, registry: Path) -> dict[str, Path]:
+        return {} if self._home is None else registered(self._home / registry)
+
     def _names(self, registry: Path) -> list[str]:
-        if self._home is None:
-            return []
-        return sorted(path.stem for path in (self._home / registry).glob(f"*{_SUFFIX}"))
+        names = self._registered(registry)
+        return [*names, *dict.fromkeys(name.partition("/")[0] for name in names if "/" in name)]
 
     def _experiments(self) -> list[str]:
         return sorted(path.parent.name for path in self._results.glob("*/plan"))
+
+
+def registered(registry: Path) -> dict[str, Path]:
+    """Return name -> file of all vectors of a registry: `name` of those directly in it, `folder/name` of those in a folder."""
+    files = sorted(path for depth in ("*", "*/*") for path in registry.glob(f"{depth}{_SUFFIX}"))
+    return {path.relative_to(registry).with_suffix("").as_posix(): path for path in files}
 
 
 def vectors_folder(experiment: Path, primitives: str) -> Path:

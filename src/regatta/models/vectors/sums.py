@@ -136,10 +136,10 @@ def ratio(above: Sum, under: Sum) -> Value:
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    if function(low) == 0.0:
-        return low
-    if function(high) == 0.0 or function(low) * function(high) > 0.0:
-        return high
+    at_low, at_high = function(low), function(high)
+    if at_low * at_high >= 0.0:
+        # Without a change of sign, rounding hides the root at the end where the function is nearly 0.
+        return low if abs(at_low) < abs(at_high) else high
     return float(brentq(function, low, high, rtol=1e-12, xtol=1e-300))
 
 

@@ -6,6 +6,7 @@ import math
 
 import pytest
 from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from helpers.golden import Golden
 from helpers.vector_examples import (
@@ -127,6 +128,12 @@ def test_a_ratio_has_the_limits_at_which_the_difference_ends_at_zero() -> None:
     # Donner and Zou's closed form: (ab - sqrt((ab)^2 - l u' (2a - l)(2b - u'))) / (u' (2b - u')) with l = 8, u' = 5
     assert found.low == pytest.approx((40 - math.sqrt(1600 - 8 * 5 * 12 * 3)) / (5 * 3))
     assert found.high == pytest.approx((40 + math.sqrt(1600 - 12 * 3 * 8 * 5)) / (3 * 5))
+
+
+@given(st.floats(1e-6, 1e12), st.floats(1e-6, 1e12))
+def test_the_ratio_of_exact_numbers_is_exact(above: float, under: float) -> None:
+    found = ratio(Sum(above), Sum(under))
+    assert (found.low, found.high) == pytest.approx((above / under, above / under))
 
 
 def test_a_ratio_by_what_may_be_zero_has_no_upper_limit_and_says_so(golden: Golden) -> None:
