@@ -1,12 +1,15 @@
 """Show how often intervals of `regatta predict` contain the measured value, for applications and systems that were left out.
 
-The data are the predicted and measured times of docs/vectors.md: six applications on six JVMs. Their intervals contain the errors of
-costs, counts and measurements. The model's own error is fitted to some of them and added to the others. The first rows leave out one
-application, the next one system, the last both: the error is then fitted without any value of that application and that system. The
-columns are the shares of intervals, at five levels, whose ends contain the difference between prediction and measurement.
-The Monte-Carlo error of a share comes from the shares of the applications, whose values depend on each other. Of the ratios that were
-measured to differ from 1, `right`, `open` and `wrong` count the predicted intervals above, around and below 1 in the measured
-direction. The last lines are the numbers of `regatta.models.predict.model_error`, fitted to all data. It takes three seconds.
+The data are the predicted and measured times of docs/vectors.md: six applications on six JVMs, and four web servers on three systems of
+another machine. Their intervals contain the errors of costs, counts and measurements. The model's own error is fitted to some of them
+and added to the others: without one application, without one system, or without both. Ratios of all applications are fitted together,
+times apart. A speedup is the ratio of the times of two applications on one system.
+
+The columns are the shares of intervals, at five levels, that contain the difference between prediction and measurement. The Monte-Carlo
+error of a share comes from the shares of the applications, whose values depend on each other. `x / ÷` is how far the model's own error
+alone reaches, in the median. Of the ratios that were measured to differ from 1, `right`, `open` and `wrong` count the predicted intervals
+above, around and below 1 in the measured direction. The last lines are the numbers of `regatta.models.predict.model_error`, fitted to
+all data. It takes five seconds.
 
     .venv/bin/python perf/accuracy/predicting.py
 """
@@ -25,10 +28,10 @@ from pathlib import Path
 
 import numpy as np
 from frame import ERRORS
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from scipy.stats import norm
 
-from regatta.models.predict.model_error import OF_RATIOS, OF_TIMES, ModelError
+from regatta.models.predict.model_error import OF_LIBRARIES, OF_SYSTEM_CALLS, ModelError
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "vectors.md"
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -37,7 +40,7 @@ GOAL = (90.0, 97.0)
 TRACED = "17, traced"
 #: half of an interval of 95 % in standard errors: Student's quantile with three degrees of freedom is 3.2, with four 2.8
 _IN_ERRORS = 3.0
-_NUMBER = r"([\d,]+) \[([\d,]+), ([\d,]+)\]"
+_NUMBER = r"([\d,.]+) \[([\d,.]+), ([\d,.]+)\]"
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,13 @@ class Error:
     measured_variance: float
     #: predicted, to the other system
     log_ratio: float
+    #: of the ratio of two applications' times
+    other: str = ""
+
+    @property
+    def applications(self) -> set[str]:
+        """Return the application, or both."""
+        return {self.application, self.other} - {""}
 
     @property
     def variance(self) -> float:
@@ -71,14 +81,16 @@ class Error:
         return self.predicted_variance + self.measured_variance
 
 
-def cells_of(text: str) -> list[Cell]:
-    """Return the cells of all tables whose header is `| JVM | application: predicted, measured | ...`.
+def cells_of(text: str, systems: str = "JVM") -> list[Cell]:
+    """Return the cells of all tables whose header is `| JVM | application: predicted, measured | ...`, or another word for it.
 
     Raises:
         ValueError: a cell is no pair of intervals.
     """
     found = []
-    for table in re.findall(r"^\| JVM \|.*\n(?:\|.*\n)+", text, re.MULTILINE):
+    for table in re.findall(
+        rf"^\| {systems} \|[^|]*: predicted, measured \|.*\n(?:\|.*\n)+", text, re.MULTILINE
+    ):
         head, _, *rows = (
             [cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()
         )
@@ -114,8 +126,25 @@ def ratios_of(cells: Sequence[Cell]) -> list[Error]:
     ]
 
 
+def speedups_of(cells: Sequence[Cell]) -> list[Error]:
+    """Return the errors of the ratios of two applications' times on each system; both applications are named."""
+    return [
+        Error(
+            a.application,
+            (a.system,),
+            (a.predicted - b.predicted) - (a.measured - b.measured),
+            a.predicted_variance + b.predicted_variance,
+            a.measured_variance + b.measured_variance,
+            0.0,
+            b.application,
+        )
+        for a, b in combinations(cells, 2)
+        if a.system == b.system
+    ]
+
+
 def times_of(cells: Sequence[Cell]) -> list[Error]:
-    """Return the errors of the times themselves."""
+    """Return the errors of the times themselves; without a traced system its distance is 0."""
     traced = {cell.application: cell.predicted for cell in cells if cell.system == TRACED}
     return [
         Error(
@@ -124,7 +153,7 @@ def times_of(cells: Sequence[Cell]) -> list[Error]:
             cell.predicted - cell.measured,
             cell.predicted_variance,
             cell.measured_variance,
-            cell.predicted - traced[cell.application],
+            cell.predicted - traced.get(cell.application, cell.predicted),
         )
         for cell in cells
     ]
@@ -140,10 +169,15 @@ def fitted(errors: Sequence[Error]) -> ModelError:
         whole = variance + math.exp(2 * logs[0]) + (math.exp(logs[1]) * log_ratio) ** 2
         return float(np.sum(np.log(whole) + value**2 / whole))
 
+    if not log_ratio.any():
+        found = minimize_scalar(
+            lambda base: loss(np.array([base, -50.0])), bounds=(-6.0, 1.0), method="bounded"
+        )
+        return ModelError(math.exp(found.x), 0.0, len(set().union(*(one.applications for one in errors))))
     starts = [(base, slope) for base in (-3.0, -2.0) for slope in (-4.0, -2.0)]
     best = min((minimize(loss, start, method="Nelder-Mead") for start in starts), key=lambda found: found.fun)
     base, per_log = np.exp(best.x)
-    return ModelError(float(base), float(per_log), len({one.application for one in errors}))
+    return ModelError(float(base), float(per_log), len(set().union(*(one.applications for one in errors))))
 
 
 @dataclass(frozen=True)
@@ -188,13 +222,13 @@ def left_out(errors: Sequence[Error], folds: Iterator[Callable[[Error], tuple[bo
 
 def folds_of(errors: Sequence[Error], what: str) -> Iterator[Callable[[Error], tuple[bool, bool]]]:
     """Yield the folds that leave out one application, one system, or one of each."""
-    applications = sorted({one.application for one in errors}) if what != "a system" else [""]
+    applications = sorted(set().union(*(one.applications for one in errors))) if what != "a system" else [""]
     systems = sorted({name for one in errors for name in one.systems}) if what != "an application" else [""]
     for application in applications:
         for system in systems:
 
             def fold(one: Error, name: str = application, where: str = system) -> tuple[bool, bool]:
-                of_it, on_it = one.application == name, where in one.systems
+                of_it, on_it = name in one.applications, where in one.systems
                 return not of_it and not on_it, (of_it or not name) and (on_it or not where)
 
             yield fold
@@ -217,36 +251,56 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.parse_args()
-    cells = cells_of(DOCUMENT.read_text())
-    missed = 0
+    text = DOCUMENT.read_text()
+    java, servers = cells_of(text), cells_of(text, "System")
+    ratios = [*ratios_of(java), *ratios_of(servers)]
+    programs = {
+        "Java": {cell.application for cell in java},
+        "servers": {cell.application for cell in servers},
+    }
+    #: what is fitted together, and the error that the product uses for it
+    fits = {
+        "ratios": (ratios, OF_LIBRARIES.ratios),
+        "times of Java": (times_of(java), OF_LIBRARIES.times),
+        "times of servers": (times_of(servers), OF_SYSTEM_CALLS.times),
+        "speedups of Java": (speedups_of(java), OF_LIBRARIES.speedups),
+        "speedups of servers": (speedups_of(servers), OF_SYSTEM_CALLS.speedups),
+    }
     levels = "".join(f"{100 * level:>7.0f} %" for level in LEVELS)
-    print(f"{'':8}{'left out':16}{'values':>8}{levels}{'error of 95 %':>16}{'x / ÷':>8}  right, open, wrong")
-    kinds = {"ratios": (ratios_of(cells), OF_RATIOS), "times": (times_of(cells), OF_TIMES)}
-    for kind, (errors, _) in kinds.items():
+    print(f"{'':21}{'left out':16}{'values':>7}{levels}{'error of 95 %':>15}{'x / ÷':>7}  right, open, wrong")
+    missed = 0
+    for name, (errors, _) in fits.items():
         for what in ("an application", "a system", "one of each"):
             tried = left_out(errors, folds_of(errors, what))
-            shares = "".join(f"{share_of(tried, level)[0]:>9.1f}" for level in LEVELS)
-            share, error = share_of(tried, 0.95)
-            width = math.exp(np.median([one.model.half_width(one.error.log_ratio, 0.95) for one in tried]))
-            verdicts = Counter(one.verdict for one in tried)
-            ranks = (
-                ", ".join(str(verdicts[name]) for name in ("right", "open", "wrong"))
-                if kind == "ratios"
-                else ""
-            )
-            print(f"{kind:8}{what:16}{len(tried):>8}{shares}{error:>16.1f}{width:>8.2f}  {ranks}".rstrip())
-            # A time has six values per application: no share between 90 and 97 % can be told from 100 %.
-            missed += kind == "ratios" and not (GOAL[0] - ERRORS * error <= share <= GOAL[1] + ERRORS * error)
+            if name != "ratios":
+                print(row_of(name, what, tried))
+                continue
+            for kind, own in programs.items():
+                some = [one for one in tried if one.error.application in own]
+                verdicts = Counter(one.verdict for one in some)
+                print(
+                    row_of(f"ratios of {kind}", what, some),
+                    *(verdicts[key] for key in ("right", "open", "wrong")),
+                )
+                share, error = share_of(some, 0.95)
+                missed += not GOAL[0] - ERRORS * error <= share <= GOAL[1] + ERRORS * error
     print(
         f"\ngoal for ratios: {GOAL[0]:.0f} to {GOAL[1]:.0f} % of intervals of 95 %, within {ERRORS:.0f} errors"
     )
-    for kind, (errors, used) in kinds.items():
+    for name, (errors, used) in fits.items():
         found = fitted(errors)
         print(
-            f"{kind}: base {found.base:.3f}, per log {found.per_log:.3f} from all values;"
-            f" the product uses {used.base:.3f} and {used.per_log:.3f}"
+            f"{name}: base {found.base:.3f}, per log {found.per_log:.3f} from all values of {found.applications}"
+            f" applications; the product uses {used.base:.3f} and {used.per_log:.3f}"
         )
     return int(missed > 0)
+
+
+def row_of(name: str, what: str, tried: Sequence[Tried]) -> str:
+    """Return a line of the table: shares in per cent, and how far the model's own error alone reaches, as a factor."""
+    shares = "".join(f"{share_of(tried, level)[0]:>9.1f}" for level in LEVELS)
+    width = math.exp(np.median([one.model.half_width(one.error.log_ratio, 0.95) for one in tried]))
+    return f"{name:21}{what:16}{len(tried):>7}{shares}{share_of(tried, 0.95)[1]:>15.1f}{width:>7.2f} "
 
 
 if __name__ == "__main__":

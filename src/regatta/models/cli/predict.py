@@ -203,6 +203,7 @@ def predict(
         score,
         own_code,
         user_over_kernel,
+        tuple(sources.registered_systems()),
     )
     sources.check()
     with incomplete_vectors():

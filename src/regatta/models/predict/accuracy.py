@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regatta.models.predict.forecast import Beyond, PairForecast, Verdict
-from regatta.models.predict.model_error import OF_RATIOS
+from regatta.models.predict.model_error import ModelError
 from regatta.models.predict.prediction import uses
 from regatta.models.vectors.costs import arguments_of, evaluate, parts_of_count
 from regatta.models.vectors.measured import PROCESSOR_SHARE
@@ -127,22 +127,26 @@ LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 _ENOUGH = 10
 
 
-def calibration(offs: Iterable[Value], level: float) -> Mapping[float, float]:
+def calibration(offs: Iterable[tuple[Value, ModelError]], level: float) -> Mapping[float, float]:
     """Return nominal level -> share of the values that are predicted within their interval of that level, 0 to 1.
 
     Intervals of other levels are the given ones, scaled by Student's quantile of the model's own error, which is their largest part.
 
     Args:
-        offs: predicted / measured, with intervals of `level`; those without one are omitted. Fewer than 10 give no shares.
+        offs: predicted / measured, with intervals of `level`, and the model's own error in them. Those without an interval are
+            omitted. Fewer than 10 give no shares.
         level: from 0 to 1.
     """
-    needed = [_needed(off) for off in offs if not math.isnan(off.low)]
+    needed = [(_needed(off), error) for off, error in offs if not math.isnan(off.low)]
     if len(needed) < _ENOUGH:
         return {}
-    given = OF_RATIOS.quantile(level)
-    return {
-        one: sum(part <= OF_RATIOS.quantile(one) / given for part in needed) / len(needed) for one in LEVELS
-    }
+
+    def share(one: float) -> float:
+        return sum(part <= error.quantile(one) / error.quantile(level) for part, error in needed) / len(
+            needed
+        )
+
+    return {one: share(one) for one in LEVELS}
 
 
 def _needed(off: Value) -> float:

@@ -198,13 +198,13 @@ _CALIBRATED = {"ratios of systems": _PREDICTED, "times": _square("@c2")}
 def calibration_group(forecast: Forecast) -> Group | None:
     """Draw the share of intervals that contain the measured value over their nominal level; None with few values."""
     ratios = [
-        agreement(pair.comparable, pair.measured)
+        (agreement(pair.comparable, pair.measured), one.model_errors.ratios)
         for one in forecast.applications
         for pair in one.pairs
         if pair.verdict
     ]
     times = [
-        system.ratios[compared_by(one)]
+        (system.ratios[compared_by(one)], one.model_errors.times)
         for one in forecast.applications
         for system in one.systems
         if compared_by(one) in system.ratios and system.system != one.traced_on

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from regatta.models.predict.model_error import OF_SYSTEM_CALLS, ModelErrors
 from regatta.models.vectors.values import ApplicationVector, Measured, Prediction, Value
 
 #: of two systems whose measured times differ: ordered right or wrong by the prediction, or not distinguished by it (open);
@@ -156,7 +157,7 @@ class ApplicationForecast:
     effects: Mapping[str, Effect] = field(default_factory=dict)
     #: whether the rank level holds: every pair that differs is distinguished and ordered right
     ranked_right: bool = False
-    #: the system on which the user time was measured; "" if it is not in the request
+    #: the system on which the user time was measured, which need not be one of these; "" if it is unknown
     traced_on: str = ""
     #: systems to which the application's user time is not scaled, because the cost of such work is unknown on one of the two
     unscaled: tuple[str, ...] = ()
@@ -165,6 +166,8 @@ class ApplicationForecast:
     score_of: tuple[str, ...] = ()
     #: by which share of the user time the primitives exceed it where it was measured; 0 if they do not
     overcounted: float = 0.0
+    #: the model's own errors, which are in the intervals of times and ratios
+    model_errors: ModelErrors = OF_SYSTEM_CALLS
 
 
 @dataclass(frozen=True)

@@ -22,14 +22,14 @@ from regatta.models.vectors.values import Measured, SystemVector, Value
 from regatta.stats.ratios import welch_log_ratio
 from regatta.store.database import Progress, open_database
 
-#: quantity -> its metric, per unit of work
+#: quantity -> its metric, per unit of work; a vector can name another one of the elapsed time
 METRICS: Mapping[str, str] = {
     "elapsed": "elapsed_per_request",
     "kernel": "kernel_time",
     "user": "user_time",
 }
-#: the unit of work of applications that report the time of an iteration
-ITERATION = "iteration"
+#: unit of work -> the metric of its elapsed time, where that is not the one above
+_ELAPSED = {"iteration": "elapsed"}
 #: parameters of a benchmark that serves a mix of requests
 DYNAMIC, DYNAMIC_PERCENT = "dynamic", "dynamic_percent"
 _STATIC, _MIX = "static", "-mix"
@@ -49,12 +49,19 @@ class RequestedBenchmark:
     size: str = ""
     #: unit of work of the application
     per: str = ""
+    #: of the elapsed time per unit of work; "": that of the unit
+    metric: str = ""
 
     @classmethod
-    def of(cls, benchmark: str, per: str = "") -> RequestedBenchmark:
+    def of(cls, benchmark: str, per: str = "", metric: str = "") -> RequestedBenchmark:
         """Parse `web/apache-static`, or `web/apache-cgi dynamic_percent=30`."""
         parts = parts_of_label(benchmark)
-        return cls(parts.suite, parts.name, dict(parts.chosen), size=parts.size, per=per)
+        return cls(parts.suite, parts.name, dict(parts.chosen), size=parts.size, per=per, metric=metric)
+
+    @property
+    def metrics(self) -> Mapping[str, str]:
+        """Return quantity -> its metric, per unit of work."""
+        return {**METRICS, "elapsed": self.metric or _ELAPSED.get(self.per, METRICS["elapsed"])}
 
     @classmethod
     def mix(cls, parts: Sequence[tuple[str, float]]) -> RequestedBenchmark | None:
@@ -186,11 +193,15 @@ class MeasuredExperiment:
             only = "" if found else " only with other parameters"
             labels = listed([one.place.benchmark for one in found or others])
             return f"{self.name} has {several}{wanted}{only}: {labels}; select one with --benchmark"
-        cell = found[0]
-        if wanted.per == ITERATION:
-            cell = replace(cell, metrics={**METRICS, "elapsed": "elapsed"})
+        cell = replace(found[0], metrics=wanted.metrics)
+        if wanted.metric and cell.of("elapsed") is None:
+            return (
+                f"{cell.place.benchmark} reports no time {wanted.metric}, but {listed(sorted(cell.series))}"
+            )
         if not any(cell.of(what) for what in METRICS):
-            return f"{cell.place.benchmark} reports no time per {wanted.per or 'unit of work'}"
+            names = listed(sorted(cell.series))
+            fix = f"; name its metric in the vector (`metric`): {names}" if names else ""
+            return f"{cell.place.benchmark} reports no time per {wanted.per or 'unit of work'}{fix}"
         return cell
 
     def times_of_suite(

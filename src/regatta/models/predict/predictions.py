@@ -28,7 +28,12 @@ from regatta.models.predict.measured_times import (
     measured_ratio,
 )
 from regatta.models.predict.mixing import Mix, as_mix, mixed, speedup
-from regatta.models.predict.model_error import OF_SPEEDUPS, time_with_model_error, with_model_error
+from regatta.models.predict.model_error import (
+    ModelErrors,
+    errors_of,
+    time_with_model_error,
+    with_model_error,
+)
 from regatta.models.predict.prediction import predict
 from regatta.models.predict.ranking import Compared, Comparison, Ranking, compared, predicted_ratio, rank
 from regatta.models.predict.times import (
@@ -68,11 +73,11 @@ class RequestedApplication:
     def wanted(self, benchmark: str) -> RequestedBenchmark | None:
         """Return the benchmark that measures it; None if unknown."""
         if benchmark:
-            return RequestedBenchmark.of(benchmark, self.vector.per)
+            return RequestedBenchmark.of(benchmark, self.vector.per, self.vector.metric)
         if self.parts:
             return RequestedBenchmark.mix([(part.benchmark, weight) for part, weight in self.parts])
         named = self.vector.benchmark
-        return RequestedBenchmark.of(named, self.vector.per) if named else None
+        return RequestedBenchmark.of(named, self.vector.per, self.vector.metric) if named else None
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,8 @@ class Request:
     own_code: str = ""
     #: of speedups, the user time as a multiple of the kernel time before (u / s1); None: as measured
     user_over_kernel: float | None = None
+    #: further systems on which applications may have been traced
+    known: tuple[SystemVector, ...] = ()
 
     @property
     def hypothetical(self) -> bool:
@@ -153,6 +160,7 @@ def _at_level(request: Request, level: float) -> Request:
         applications=tuple(map(asked, request.applications)),
         systems=_named_apart([replace(one, vector=at_level(one.vector, level)) for one in request.systems]),
         replaced=tuple(Replaced(asked(one.before), asked(one.after)) for one in request.replaced),
+        known=tuple(at_level(one, level) for one in request.known),
     )
 
 
@@ -200,14 +208,15 @@ class _Forecaster:
         before = {source.vector.name: source.vector for source in self.request.systems}
         if self.request.own_code:
             before = with_own_code(before, self._times_of("--own-code", self.request.own_code, asked))
-            traced = before[traced.name] if traced else None
+            traced = before.get(traced.name) if traced else None
         systems = {name: self._changed(vector) for name, vector in before.items()}
         # The user time includes costs of the unchanged systems, for any requested change.
         traced_on = {name: traced or vector for name, vector in before.items()}
         ranking = rank(application, list(systems.values()), what, traced_on)
-        traced_ns = ranking.times[traced.name].value if traced else math.nan
+        errors = errors_of(application, systems.values())
+        traced_ns = quantity(application, traced, what).value if traced else math.nan
         rows = tuple(
-            self._system(application, systems[name], traced_on, cells[name], traced_ns)
+            self._system(application, systems[name], traced_on, cells[name], errors, traced_ns)
             for name in ranking.systems
         )
         held = None if self.request.hypothetical else self._held(application, systems, traced_on, cells)
@@ -223,7 +232,7 @@ class _Forecaster:
             rows,
             tuple(
                 replace(pair, score=score_ratio(scores.get(pair.slower, {}), scores.get(pair.faster, {})))
-                for pair in self._pairs(ranking, held, self.level)
+                for pair in self._pairs(ranking, held, errors, self.level)
             ),
             ranking.groups,
             self._savings(application, systems, rows) if self.request.optimise else {},
@@ -234,23 +243,37 @@ class _Forecaster:
             self.request.score,
             tuple(label.rpartition("/")[2] for label in common_benchmarks(scores.values())),
             overcounted(asked.vector, traced) if traced and asked.vector.user_time else 0.0,
+            errors,
         )
 
     def _traced_on(self, application: ApplicationVector) -> SystemVector | None:
-        """Return the system on which the application's user time was measured, if it is in the request.
+        """Return the system on which the application's user time was measured, if it is in the request or known.
 
         It is the same machine, by its fingerprint, in its plain configuration unless the application names
-        another. A vector without a fingerprint may name a host.
+        another. A vector without a fingerprint may name a host of the request.
         """
+        told = application.provenance
+        names = {one.vector.name for one in self.request.systems}
+        requested = self._traced_among(application, [one.vector for one in self.request.systems])
+        if requested is not None or not told.get("fingerprint"):
+            return requested
+        known = self._traced_among(application, self.request.known)
+        if known is not None and known.name in names:
+            # Errors are identified by the name of a system.
+            return replace(known, name=f"{known.name} (traced)")
+        return known
+
+    @staticmethod
+    def _traced_among(application: ApplicationVector, systems: Sequence[SystemVector]) -> SystemVector | None:
         told = application.provenance
         key = "fingerprint" if told.get("fingerprint") else "host"
         configurations = {told["configuration"]} if told.get("configuration") else {*_BARE}
         found = [
-            one.vector
-            for one in self.request.systems
+            one
+            for one in systems
             if told.get(key)
-            and one.vector.provenance.get(key) == told[key]
-            and one.vector.provenance.get("configuration", "") in configurations
+            and one.provenance.get(key) == told[key]
+            and one.provenance.get("configuration", "") in configurations
         ]
         heap = told.get("heap", "")
         alike = [vector for vector in found if vector.provenance.get("heap", "") == heap]
@@ -274,6 +297,7 @@ class _Forecaster:
         system: SystemVector,
         traced_on: TracedOn,
         cell: MeasuredCell | str,
+        errors: ModelErrors,
         traced_ns: float,
     ) -> SystemForecast:
         prediction = predict(application, system)
@@ -285,7 +309,7 @@ class _Forecaster:
             own = own_user_time(application, system, traced_on)
             user = positive(own.plus(quantity(application, system, "user")).interval())
         elapsed, kernel, user = (
-            time_with_model_error(part, self.level, elapsed.value, traced_ns)
+            time_with_model_error(part, errors, self.level, elapsed.value, traced_ns)
             for part in (elapsed, prediction.kernel, user)
         )
         measured = None
@@ -335,14 +359,16 @@ class _Forecaster:
         return replace(compared(application, vectors, measured, what, differ, traced_on), ratios=ratios)
 
     @staticmethod
-    def _pairs(ranking: Ranking, held: Comparison | None, level: float) -> Iterable[PairForecast]:
+    def _pairs(
+        ranking: Ranking, held: Comparison | None, errors: ModelErrors, level: float
+    ) -> Iterable[PairForecast]:
         for pair in ranking.pairs:
             verdict = held.verdicts.get(frozenset((pair.faster, pair.slower))) if held else None
             if verdict is None or held is None:
                 yield pair
                 continue
             measured = held.ratios[pair.slower, pair.faster]
-            like = predicted_ratio(held.times[pair.slower], held.times[pair.faster], level)
+            like = predicted_ratio(held.times[pair.slower], held.times[pair.faster], errors, level)
             yield replace(pair, measured=measured, verdict=verdict, compared=like, quantity=held.quantity)
 
     # Measured times
@@ -438,8 +464,9 @@ class _Forecaster:
                 reason = "elapsed times of both are not available"
         names = (system.name, one.before.vector.name, one.after.vector.name, one.names)
         ratios = (found.kernel, found.user_stays, found.own_user)
-        predicted = (with_model_error(one, OF_SPEEDUPS, self.level) for one in ratios)
-        return SpeedUp(*names, *predicted, found.user, measured, reason)
+        own = errors_of(one.before.vector, [system]).speedups
+        kernel, with_user, own_user = (with_model_error(each, own, self.level) for each in ratios)
+        return SpeedUp(*names, kernel, with_user, own_user, found.user, measured, reason)
 
 
 def _ratios(

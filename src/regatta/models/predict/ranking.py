@@ -21,7 +21,7 @@ from typing import Literal
 
 from regatta.host.errors import RegattaError
 from regatta.models.predict.forecast import PairForecast, Verdict
-from regatta.models.predict.model_error import ratio_with_model_error
+from regatta.models.predict.model_error import ModelErrors, errors_of, ratio_with_model_error
 from regatta.models.predict.prediction import check_units, common_level
 from regatta.models.predict.times import Quantity, TracedOn, quantity
 from regatta.models.vectors.sums import Sum, ratio, uncertain
@@ -63,19 +63,22 @@ def rank(
     times = {system.name: quantity(application, system, what, traced_on) for system in systems}
     order = sorted(times, key=lambda name: _last_if_unknown(times[name].value))
     known = [name for name in order if math.isfinite(times[name].value)]
-    pairs = tuple(_pair(faster, slower, times, level) for faster, slower in combinations(known, 2))
+    errors = errors_of(application, systems)
+    pairs = tuple(_pair(faster, slower, times, errors, level) for faster, slower in combinations(known, 2))
     groups = _groups(known, {(pair.faster, pair.slower) for pair in pairs if not pair.told_apart})
     return Ranking(tuple(order), times, pairs, groups)
 
 
-def _pair(faster: str, slower: str, times: Mapping[str, Sum], level: float) -> PairForecast:
-    found = predicted_ratio(times[slower], times[faster], level)
+def _pair(
+    faster: str, slower: str, times: Mapping[str, Sum], errors: ModelErrors, level: float
+) -> PairForecast:
+    found = predicted_ratio(times[slower], times[faster], errors, level)
     return PairForecast(faster, slower, found, found.low > 1.0)
 
 
-def predicted_ratio(slower: Sum, faster: Sum, level: float) -> Value:
+def predicted_ratio(slower: Sum, faster: Sum, errors: ModelErrors, level: float) -> Value:
     """Return the ratio of an application's times on two systems, with all errors in its interval."""
-    return ratio_with_model_error(ratio(slower, faster), level)
+    return ratio_with_model_error(ratio(slower, faster), errors, level)
 
 
 def _check(names: Sequence[str]) -> None:

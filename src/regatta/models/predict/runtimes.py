@@ -78,7 +78,8 @@ def speeds_of(forecast: Forecast) -> list[ApplicationSpeeds]:
 
 
 def _speeds_of(one: ApplicationForecast) -> ApplicationSpeeds:
-    reference = one.traced_on or (one.systems[0].system if one.systems else "")
+    names = [system.system for system in one.systems]
+    reference = one.traced_on if one.traced_on in names else next(iter(names), "")
     speeds = [_speed(pair, reference) for pair in one.pairs if reference in (pair.faster, pair.slower)]
     return ApplicationSpeeds(one.application.name, reference, tuple(sorted(speeds, key=_order)))
 

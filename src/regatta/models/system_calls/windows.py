@@ -41,6 +41,7 @@ from regatta.models.system_calls.java_events import (
     words_of,
 )
 from regatta.models.system_calls.java_samples import read_samples, share_words, with_recording
+from regatta.models.system_calls.memory_waits import MemoryWaits
 from regatta.models.system_calls.planned_command import PlannedCommand, reporting
 from regatta.models.system_calls.processes import is_there
 from regatta.models.system_calls.runs import (
@@ -112,6 +113,8 @@ class Measured:
     pauses_ns: list[float] = field(default_factory=list)
     #: threads that worked at the same time; None: unknown
     parallelism: float | None = None
+    #: of the runs without the tracer
+    memory: MemoryWaits = field(default_factory=MemoryWaits)
 
 
 class _Ended(Exception):
@@ -155,10 +158,11 @@ def measure(wanted: CountingRequest, tool: str, table: CallTable) -> Measured:
             for traced in ((False, True), (True, False))[index % 2]:
                 if not traced and not pairs:
                     continue
-                if tool == JAVA:
-                    _run_java(wanted, jar if traced else None, table, measured, named)
-                else:
-                    _run(wanted, tool if traced else "none", table, measured)
+                with contextlib.nullcontext() if traced else measured.memory.of_a_run():
+                    if tool == JAVA:
+                        _run_java(wanted, jar if traced else None, table, measured, named)
+                    else:
+                        _run(wanted, tool if traced else "none", table, measured)
         if tool == JAVA and wanted.output is not None:
             for name, run in (("events", _run_with_events), ("system_share", _run_sampled)):
                 # The counts remain valid without what these runs add.
@@ -166,6 +170,7 @@ def measure(wanted: CountingRequest, tool: str, table: CallTable) -> Measured:
                     run(wanted, measured)
                 except RegattaError as error:
                     measured.notes.append(f"{name} is unknown: {error}")
+    measured.notes += measured.memory.notes
     return measured
 
 

@@ -180,6 +180,8 @@ def _application_lines(application: ApplicationVector) -> list[str]:
         lines.append(f"parallelism: {_flow(application.parallelism)}")
     if application.benchmark:
         lines.append(f"benchmark: {_flow(application.benchmark)}")
+    if application.metric:
+        lines.append(f"metric: {_flow(application.metric)}")
     lines.append("counts:")
     for count in application.counts:
         where = f"{application.name}: {count.primitive}"

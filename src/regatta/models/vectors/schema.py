@@ -411,6 +411,12 @@ class ApplicationFile(Strict):
     benchmark: Line = Field(
         "", description="Benchmark that the vector describes.", examples=["web/apache-static"]
     )
+    metric: Line = Field(
+        "",
+        description="Metric of the benchmark that is the elapsed time of one unit of work. Default: `elapsed_per_request` for a"
+        " request, `elapsed` for an iteration.",
+        examples=["elapsed"],
+    )
     counts: list[CountSpec] = Field(
         description="The entries of the vector.",
         min_length=1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -110,6 +111,15 @@ class Sources:
         expected = "a file or folder of system vectors, a name in configs/systems, or a measured experiment"
         self._unknown("--on", expected, name, [*self._names(SYSTEMS), *self._experiments()])
         return []
+
+    def registered_systems(self) -> list[SystemVector]:
+        """Return the systems of the registry; a file that is no system vector is left out."""
+        found = []
+        for path in self._registered(SYSTEMS).values():
+            with suppress(SpecError, OSError):
+                vector = read_vector(path)
+                found += [vector] if isinstance(vector, SystemVector) else []
+        return found
 
     def experiment(self, name: str, where: str) -> Path | None:
         """Return the folder of an experiment by its name or path; None if missing (a problem)."""

@@ -167,6 +167,8 @@ class ApplicationVector:
     pause_time: Value | None = None
     #: how many threads did the work at the same time, at least 1: `counts` are of all threads, `user_time` is elapsed time
     parallelism: float = 1.0
+    #: metric of `benchmark` that is the elapsed time of a unit; "": the one of `per`
+    metric: str = ""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from helpers.synthetic_journal import native, record, write_facts, write_journal
 from helpers.vector_examples import application_of, constant, count_of, system_of
 from regatta.models.predict.accuracy import accuracy_of, accuracy_of_score, score_ratio
 from regatta.models.predict.forecast import PairForecast, Verdict
-from regatta.models.predict.model_error import OF_TIMES, with_model_error
+from regatta.models.predict.model_error import OF_SYSTEM_CALLS, with_model_error
 from regatta.models.predict.times import brings_user_time, with_own_code
 from regatta.models.vectors.files import write_vector
 from regatta.models.vectors.values import TableCost, Value
@@ -150,7 +150,7 @@ def test_own_code_can_be_scaled_by_other_programs(home: Path, golden: Golden) ->
     assert found["slow"]["value"] == pytest.approx(23e9, rel=0.001)
     # Two kinds: the standard deviation of a uniform mixture of 1 and 9 is 8 / sqrt(12). Then the model's own error.
     of_kinds = Value(23e9, 0.0, 23e9 + 1.96 * 4e9 * 8 / 12**0.5)
-    whole = with_model_error(of_kinds, OF_TIMES, 0.95, math.log(23 / 5))
+    whole = with_model_error(of_kinds, OF_SYSTEM_CALLS.times, 0.95, math.log(23 / 5))
     assert found["slow"]["high"] == pytest.approx(whole.high, rel=0.005)
     (problem,) = refused(regatta(home, *arguments[:-1], "none"))
     golden("unknown suite of own code", problem)

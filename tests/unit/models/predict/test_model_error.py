@@ -13,11 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t
 
+from helpers.vector_examples import application_of, constant, count_of, system_of
 from regatta.models.predict.accuracy import agreement, calibration, contains_1
 from regatta.models.predict.model_error import (
-    OF_RATIOS,
-    OF_TIMES,
+    OF_LIBRARIES,
+    OF_SYSTEM_CALLS,
     ModelError,
+    errors_of,
     ratio_with_model_error,
     time_with_model_error,
     with_model_error,
@@ -60,18 +62,18 @@ def test_both_errors_add_as_the_root_of_the_sum_of_squares_on_each_side() -> Non
 
 
 def test_the_error_grows_with_the_ratio_in_either_direction_and_with_the_level() -> None:
-    widths = [OF_RATIOS.half_width(math.log(ratio), 0.95) for ratio in (1.0, 2.0, 90.0)]
+    widths = [OF_LIBRARIES.ratios.half_width(math.log(ratio), 0.95) for ratio in (1.0, 2.0, 90.0)]
     assert widths == sorted(widths)
-    assert OF_RATIOS.half_width(math.log(1 / 90), 0.95) == widths[-1]
-    assert widths[-1] == pytest.approx(t.ppf(0.975, 5) * math.hypot(0.08, 0.072 * math.log(90)))
-    assert OF_RATIOS.half_width(0.0, 0.8) < OF_RATIOS.half_width(0.0, 0.95)
+    assert OF_LIBRARIES.ratios.half_width(math.log(1 / 90), 0.95) == widths[-1]
+    assert widths[-1] == pytest.approx(t.ppf(0.975, 9) * math.hypot(0.087, 0.072 * math.log(90)))
+    assert OF_LIBRARIES.ratios.half_width(0.0, 0.8) < OF_LIBRARIES.ratios.half_width(0.0, 0.95)
 
 
 @given(st.floats(1e-3, 1e3), st.floats(0.0, 0.99), st.floats(0.0, 5.0))
 def test_a_ratio_and_its_inverse_have_the_same_interval(value: float, below: float, above: float) -> None:
     number = Value(value, value * (1 - below), value * (1 + above))
     inverse = Value(1 / number.value, 1 / number.high, 1 / number.low)
-    found, turned = ratio_with_model_error(number, 0.95), ratio_with_model_error(inverse, 0.95)
+    found, turned = (ratio_with_model_error(one, OF_LIBRARIES, 0.95) for one in (number, inverse))
     assert (1 / turned.high, 1 / turned.low) == pytest.approx((found.low, found.high))
 
 
@@ -91,11 +93,12 @@ def test_an_end_that_is_open_stays_open() -> None:
 
 def test_a_time_knows_its_distance_only_with_the_traced_system() -> None:
     near, far, unknown = (
-        time_with_model_error(Value.exact(50.0), 0.95, 100.0, traced) for traced in (100.0, 1.0, math.nan)
+        time_with_model_error(Value.exact(50.0), OF_LIBRARIES, 0.95, 100.0, traced)
+        for traced in (100.0, 1.0, math.nan)
     )
     assert near == unknown
     assert far.high > near.high
-    assert math.log(near.high / 50.0) == pytest.approx(OF_TIMES.half_width(0.0, 0.95))
+    assert math.log(near.high / 50.0) == pytest.approx(OF_LIBRARIES.times.half_width(0.0, 0.95))
 
 
 def test_predicted_and_measured_agree_within_the_errors_of_both() -> None:
@@ -111,27 +114,41 @@ def test_a_calibration_of_good_intervals_is_on_the_diagonal() -> None:
     half = TENTH.half_width(0.0, 0.95)
     errors = [0.1 * t.ppf((n + 0.5) / 200, 5) for n in range(200)]
     offs = [Value(math.exp(one), math.exp(one - half), math.exp(one + half)) for one in errors]
-    found = calibration(offs, 0.95)
+    found = calibration([(off, TENTH) for off in offs], 0.95)
     assert list(found.values()) == pytest.approx(list(found), abs=0.006)
     # Too narrow by half
     narrow = [
         Value(off.value, off.value * math.exp(-half / 2), off.value * math.exp(half / 2)) for off in offs
     ]
-    assert all(share < level for level, share in calibration(narrow, 0.95).items())
-    assert calibration(offs[:9], 0.95) == {}
+    assert all(share < level for level, share in calibration([(off, TENTH) for off in narrow], 0.95).items())
+    assert calibration([(off, TENTH) for off in offs[:9]], 0.95) == {}
 
 
 def test_the_numbers_are_those_of_the_published_times(predicting: ModuleType) -> None:
-    cells = predicting.cells_of(predicting.DOCUMENT.read_text())
-    assert (len(cells), len({cell.application for cell in cells}), len({cell.system for cell in cells})) == (
-        36,
-        6,
-        6,
-    )
-    for errors, used in ((predicting.ratios_of(cells), OF_RATIOS), (predicting.times_of(cells), OF_TIMES)):
+    text = predicting.DOCUMENT.read_text()
+    java, servers = predicting.cells_of(text), predicting.cells_of(text, "System")
+    assert [len(cells) for cells in (java, servers)] == [36, 12]
+    both = [*predicting.ratios_of(java), *predicting.ratios_of(servers)]
+    for errors, used in (
+        (both, OF_LIBRARIES.ratios),
+        (both, OF_SYSTEM_CALLS.ratios),
+        (predicting.times_of(java), OF_LIBRARIES.times),
+        (predicting.times_of(servers), OF_SYSTEM_CALLS.times),
+        (predicting.speedups_of(java), OF_LIBRARIES.speedups),
+        (predicting.speedups_of(servers), OF_SYSTEM_CALLS.speedups),
+    ):
         found = predicting.fitted(errors)
         assert (found.base, found.per_log) == pytest.approx((used.base, used.per_log), abs=5e-4)
         assert found.applications == used.applications
+
+
+def test_a_primitive_that_is_or_may_be_in_the_kernel_makes_an_application_one_of_system_calls() -> None:
+    application = application_of(count_of("a", 1), count_of("b", 1))
+    of_a, of_b = constant(1, user=1.0), constant(1, user=0.9)
+    assert errors_of(application, [system_of(a=of_a, b=of_a)]) == OF_LIBRARIES
+    assert errors_of(application, [system_of(a=of_a), system_of(a=of_a, b=of_b)]) == OF_SYSTEM_CALLS
+    assert errors_of(application, [system_of(a=constant(1, user=math.nan))]) == OF_SYSTEM_CALLS
+    assert errors_of(application, [system_of(a=of_a, other=of_b)]) == OF_LIBRARIES
 
 
 def test_nothing_of_what_is_left_out_is_fitted(predicting: ModuleType) -> None:

@@ -198,6 +198,13 @@ def test_the_time_of_an_iteration_is_only_that_of_applications_whose_unit_it_is(
     found = measured.find(RequestedBenchmark.of("vm/jess", "iteration"), alpha)
     assert isinstance(found, MeasuredCell)
     assert found.interval("elapsed").value == 101.0
+    # Another unit of work names its metric.
+    named = measured.find(RequestedBenchmark.of("vm/jess", "run", "elapsed"), alpha)
+    assert isinstance(named, MeasuredCell)
+    assert named.interval("elapsed").value == 101.0
+    unknown = measured.find(RequestedBenchmark.of("vm/jess", "run", "latency"), alpha)
+    assert isinstance(unknown, str)
+    golden("unknown metric", unknown)
     refused = measured.find(RequestedBenchmark.of("vm/jess", "request"), alpha)
     assert isinstance(refused, str)
     golden("another unit", refused)

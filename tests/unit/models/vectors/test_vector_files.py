@@ -346,6 +346,7 @@ def test_any_application_vector_is_written_and_read_back(
         per=name,
         counts=counts,
         benchmark=rule,
+        metric=rule,
         user_time=Value.exact(user),
         time_unit="s",
     )

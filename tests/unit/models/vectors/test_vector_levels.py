@@ -79,4 +79,4 @@ def test_each_part_of_a_mix_is_brought_to_another_level_by_its_own_traces() -> N
     # Student's t with 2 degrees of freedom: 4.303 and 9.925; with 29: 2.045 and 2.756
     half = 0.5 * math.hypot(2 * 9.925 / 4.303, 2 * 2.756 / 2.045)
     assert (count.count.low, count.count.high) == pytest.approx((10 - half, 10 + half), rel=1e-3)
-    assert found.applications[0].systems[0].elapsed.low == pytest.approx(10 - half, rel=1e-3)
+    assert found.applications[0].systems[0].prediction.time.low == pytest.approx(10 - half, rel=1e-3)
