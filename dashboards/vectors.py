@@ -129,7 +129,7 @@ def _ranking() -> PanelBuilder:
     return rows_of(
         "How long will $application take on each system?",
         "Predicted time of one unit of work with its interval, the fastest system first, and the measured time, which the prediction does "
-        "not use. `error`: predicted / measured - 1. Systems whose intervals overlap may be equal: see `regatta predict`. `quantity`: "
+        "not use. `error`: predicted / measured - 1. `regatta predict` compares systems by the ratios of their times, which are more precise than the times. `quantity`: "
         "`elapsed`, or `primitives` (the primitives alone) if the vector of the application has no `user_time`.",
         _UNPREDICTED,
         [Query(newest("vector", fields, _total("elapsed", "primitives"), (*_OF_SYSTEM, "parameters")))],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from regatta.cli.options import (
     write_to_influx,
 )
 from regatta.host.errors import RegattaError
+from regatta.host.printable import printable
 from regatta.models.cli.named_vectors import (
     incomplete_vectors,
     mix_name,
@@ -185,6 +187,8 @@ def predict(
         got = f"--replace {replacements[0]}"
         fix = "remove one of them; speedups are within one system"
         sources.refuse("--own-code", "no --replace", got, fix)
+    if user_over_kernel is not None and not math.isfinite(user_over_kernel):
+        sources.refuse("--user-over-kernel", "a number from 0 to 1000", f"{user_over_kernel:g}")
     if user_over_kernel is not None and not replacements:
         sources.refuse("--user-over-kernel", "--replace OLD=NEW, whose speedup it is for", "none", "add it")
     if ingest:
@@ -209,6 +213,10 @@ def predict(
     with incomplete_vectors():
         found = forecast_of(_with_the_replaced(request))
     show_notes(sources, (one.application for one in found.applications))
+    for one in found.applications:
+        if one.traced_on and all(one.traced_on != system.system for system in one.systems):
+            note = f"{one.application.name}: its own code was timed on {one.traced_on}, of configs/systems, and is scaled from there"
+            click.echo(f"note: {printable(note)}", err=True)
     if as_json:
         from regatta.answers.kit.plain import plain
 

@@ -37,8 +37,8 @@ class Accuracy:
     high_error: float
     #: number of pairs whose predicted and measured ratios agree within both errors, and of those with both
     #: intervals
-    contained: int
-    with_interval: int
+    agree: int
+    with_intervals: int
 
 
 def accuracy_of(pairs: Iterable[PairForecast]) -> Accuracy | None:

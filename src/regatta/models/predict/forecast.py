@@ -82,7 +82,7 @@ class PairForecast:
     faster: str
     slower: str
     ratio: Value
-    #: whether the interval of the difference excludes 0
+    #: whether the interval of the ratio excludes 1
     told_apart: bool
     measured: Value = NOTHING
     verdict: Verdict = ""

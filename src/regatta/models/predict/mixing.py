@@ -193,7 +193,7 @@ def speedup(
         user: user time per unit of work before, in ns, as measured there; when None the mean over the
             applications, each scaled from where it was measured.
         traced: where each application's user time was measured.
-        user_over_kernel: u / s1, at least 0, in place of both.
+        user_over_kernel: u / s1, at least 0, in place of both. `own_user` is then NaN.
 
     Returns:
         the speed-ups. Without a measured user time, those that need it are NaN with a reason.
@@ -204,9 +204,13 @@ def speedup(
     first, second = normalized(before), normalized(after)
     common_level(system, *(application for application, _ in (*first, *second)))
     s1, s2 = _mean(first, system, "kernel"), _mean(second, system, "kernel")
-    u = _user(first, system, user, traced) if user_over_kernel is None else s1.times(user_over_kernel)
-    elapsed = [_mean(mix, system, "elapsed", traced) for mix in (first, second)]
-    return Speedup(positive(u.interval()), ratio(s1, s2), ratio(s1.plus(u), s2.plus(u)), ratio(*elapsed))
+    if user_over_kernel is not None:
+        u = s1.times(user_over_kernel)
+        own_user = Value(math.nan, reason="the user time is given, not measured")
+    else:
+        u = _user(first, system, user, traced)
+        own_user = ratio(*(_mean(mix, system, "elapsed", traced) for mix in (first, second)))
+    return Speedup(positive(u.interval()), ratio(s1, s2), ratio(s1.plus(u), s2.plus(u)), own_user)
 
 
 def _mean(mix: Mix, system: SystemVector, what: Quantity, traced: TracedWhere = lambda _: None) -> Sum:

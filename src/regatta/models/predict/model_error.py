@@ -51,11 +51,11 @@ class ModelErrors:
     speedups: ModelError
 
 
-_RATIOS = ModelError(0.087, 0.072, 10)
+_RATIOS = ModelError(0.139, 0.067, 10)
 #: primitives that are methods of a library, in user mode only
-OF_LIBRARIES = ModelErrors(_RATIOS, ModelError(0.108, 0.050, 6), ModelError(0.214, 0.0, 6))
+OF_LIBRARIES = ModelErrors(_RATIOS, ModelError(0.113, 0.049, 6), ModelError(0.240, 0.0, 6))
 #: primitives in the kernel
-OF_SYSTEM_CALLS = ModelErrors(_RATIOS, ModelError(0.316, 0.0, 4), ModelError(0.359, 0.0, 4))
+OF_SYSTEM_CALLS = ModelErrors(_RATIOS, ModelError(0.356, 0.0, 4), ModelError(0.365, 0.0, 4))
 
 
 def errors_of(application: ApplicationVector, systems: Iterable[SystemVector]) -> ModelErrors:

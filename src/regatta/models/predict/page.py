@@ -70,8 +70,7 @@ def _ranking(forecast: Forecast) -> Section:
         "intervals, fastest system first. The predicted time is the kernel time (sum of count × cost) plus "
         "the user time measured where the application was traced. Without a measured user time it is the "
         "time of the primitives alone. Intervals contain the errors of costs and counts and the model's own "
-        "error, which grows with the distance from the traced system. Predictions do not use the measured "
-        "times. Measured and predicted "
+        "error. Predictions do not use the measured times. Measured and predicted "
         "columns have the same quantity, elapsed or kernel time. Systems of one group are not "
         "distinguishable. Axes do not start at 0."
     )

@@ -129,7 +129,7 @@ class _Maker:
         """
         system = self._system
         predicted = {"elapsed": system.elapsed, "kernel": system.kernel, "user": system.user}[what]
-        fields: dict[str, Any] = {**_interval(predicted), "rank": rank}
+        fields: dict[str, Any] = {**_interval(predicted), "method": "mover and model error", "rank": rank}
         whole = self._application.user_time is not None
         if system.measured is not None and (whole or what == "kernel"):
             measured: Value = getattr(system.measured, what)

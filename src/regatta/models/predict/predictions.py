@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import permutations
 from pathlib import Path
 
-from regatta.host.errors import SpecError
+from regatta.host.errors import RegattaError, SpecError
 from regatta.models.predict import what_if
 from regatta.models.predict.accuracy import agreement, beyond, coverage, score_ratio, shared_processor
 from regatta.models.predict.forecast import (
@@ -34,7 +34,7 @@ from regatta.models.predict.model_error import (
     time_with_model_error,
     with_model_error,
 )
-from regatta.models.predict.prediction import predict
+from regatta.models.predict.prediction import check_units, predict
 from regatta.models.predict.ranking import Compared, Comparison, Ranking, compared, predicted_ratio, rank
 from regatta.models.predict.times import (
     Quantity,
@@ -257,11 +257,22 @@ class _Forecaster:
         requested = self._traced_among(application, [one.vector for one in self.request.systems])
         if requested is not None or not told.get("fingerprint"):
             return requested
-        known = self._traced_among(application, self.request.known)
+        known = self._traced_among(
+            application, [one for one in self.request.known if self._measured_like(application, one)]
+        )
         if known is not None and known.name in names:
             # Errors are identified by the name of a system.
             return replace(known, name=f"{known.name} (traced)")
         return known
+
+    def _measured_like(self, application: ApplicationVector, known: SystemVector) -> bool:
+        """Return whether a system that was not asked for has what the application's own time needs from it."""
+        traced = replace(application, counts=application.traced_counts or application.counts)
+        try:
+            check_units([traced], [known, *(one.vector for one in self.request.systems)])
+            return math.isfinite(quantity(traced, known, "user").value)
+        except RegattaError:
+            return False
 
     @staticmethod
     def _traced_among(application: ApplicationVector, systems: Sequence[SystemVector]) -> SystemVector | None:
@@ -452,7 +463,7 @@ class _Forecaster:
             return self._traced_on(application) or source.vector
 
         mixes = (self._recounted(one.before), self._recounted(one.after))
-        found = speedup(*mixes, system, user, traced, self.request.user_over_kernel)
+        found = speedup(*mixes, system, user, traced, None if shared else self.request.user_over_kernel)
         measured, reason = NOTHING, ""
         if isinstance(before, str) or isinstance(after, str):
             reasons = (cell for cell in (before, after) if isinstance(cell, str) and cell)
@@ -464,7 +475,8 @@ class _Forecaster:
                 reason = "elapsed times of both are not available"
         names = (system.name, one.before.vector.name, one.after.vector.name, one.names)
         ratios = (found.kernel, found.user_stays, found.own_user)
-        own = errors_of(one.before.vector, [system]).speedups
+        both = (errors_of(each.vector, [system]).speedups for each in (one.before, one.after))
+        own = max(both, key=lambda error: error.half_width(0.0, self.level))
         kernel, with_user, own_user = (with_model_error(each, own, self.level) for each in ratios)
         return SpeedUp(*names, kernel, with_user, own_user, found.user, measured, reason)
 

@@ -73,7 +73,9 @@ def _pair(
     faster: str, slower: str, times: Mapping[str, Sum], errors: ModelErrors, level: float
 ) -> PairForecast:
     found = predicted_ratio(times[slower], times[faster], errors, level)
-    return PairForecast(faster, slower, found, found.low > 1.0)
+    # A time of 0 has no ratio.
+    differs = found.low > 1.0 or (times[faster].value == 0.0 and times[slower].interval().low > 0.0)
+    return PairForecast(faster, slower, found, differs)
 
 
 def predicted_ratio(slower: Sum, faster: Sum, errors: ModelErrors, level: float) -> Value:

@@ -29,7 +29,7 @@ from regatta.models.vectors.values import Value
 
 #: limits of an accurate prediction: median and 90th percentile of the errors, share that agrees with the
 #: measurement within both errors
-MEDIAN_AT_MOST, HIGH_AT_MOST, CONTAINED_AT_LEAST = 0.15, 0.30, 0.85
+MEDIAN_AT_MOST, HIGH_AT_MOST, AGREE_AT_LEAST = 0.15, 0.30, 0.85
 #: rows of a table of differences; the others are summed
 _ROWS = 10
 HELD_OUT = (
@@ -157,13 +157,13 @@ def held_out_table(applications: Sequence[ApplicationForecast]) -> Table:
 def _held_out(name: str, ratios: Sequence[Value]) -> tuple[str, ...]:
     errors = [abs(ratio.value - 1.0) for ratio in ratios]
     ranged = [ratio for ratio in ratios if not math.isnan(ratio.low)]
-    contained = sum(map(contains_1, ranged))
+    agree = sum(map(contains_1, ranged))
     median, high = float(np.median(errors)), float(np.quantile(errors, 0.9))
     wrong = [f"median above {show_percent(MEDIAN_AT_MOST)}"] if median > MEDIAN_AT_MOST else []
     wrong += [f"90th percentile above {show_percent(HIGH_AT_MOST)}"] if high > HIGH_AT_MOST else []
-    if ranged and contained < CONTAINED_AT_LEAST * len(ranged):
-        wrong.append(f"less than {show_percent(CONTAINED_AT_LEAST)} agree")
-    within, verdict = f"{contained} of {len(ranged)}", "; ".join(wrong) or "within limits"
+    if ranged and agree < AGREE_AT_LEAST * len(ranged):
+        wrong.append(f"less than {show_percent(AGREE_AT_LEAST)} agree")
+    within, verdict = f"{agree} of {len(ranged)}", "; ".join(wrong) or "within limits"
     return name, str(len(ratios)), show_share(median), show_share(high), within, verdict
 
 

@@ -139,10 +139,8 @@ def _pairs(found: Accuracy) -> str:
     counts = [f"{found.verdicts[verdict]} {verdict}" for verdict in _VERDICTS if found.verdicts.get(verdict)]
     median, high = (f"{show_brief(100.0 * error, 2)} %" for error in (found.median_error, found.high_error))
     text = f"error {median}" if found.pairs == 1 else f"error {median} (median), {high} (90th percentile)"
-    if found.with_interval:
-        text += (
-            f", {found.contained} of {found.with_interval} agree with the measured ratio within both errors"
-        )
+    if found.with_intervals:
+        text += f", {found.agree} of {found.with_intervals} agree with the measured ratio within both errors"
     return f"rank of pairs: {', '.join(counts)}; ratios: {text}"
 
 

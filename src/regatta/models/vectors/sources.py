@@ -95,12 +95,13 @@ class Sources:
         path = self._file(name, SYSTEMS)
         if path is not None:
             return self._of_files([path])
-        together = [path for key, path in self._registered(SYSTEMS).items() if key.startswith(f"{name}/")]
-        if together:
-            return self._of_files(together)
         experiment = self._experiment(name)
         if experiment is not None:
             return self._of_experiment(experiment)
+        inside = f"{name.rstrip('/')}/"
+        together = [path for key, path in self._registered(SYSTEMS).items() if key.startswith(inside)]
+        if together:
+            return self._of_files(together)
         folder = Path(name)
         if folder.is_dir():
             files = sorted(folder.glob(f"*{_SUFFIX}"))

@@ -52,7 +52,7 @@ def test_errors_and_verdicts_are_those_of_pairs_that_were_measured() -> None:
     assert found.pairs == 4
     assert found.median_error == pytest.approx(0.255)
     assert found.high_error == pytest.approx(0.5)
-    assert (found.contained, found.with_interval) == (2, 3)
+    assert (found.agree, found.with_intervals) == (2, 3)
 
 
 def test_a_score_orders_every_pair_that_differs() -> None:
@@ -60,7 +60,7 @@ def test_a_score_orders_every_pair_that_differs() -> None:
     assert found is not None
     assert found.verdicts == {"right": 2, "same": 1, "wrong": 1}
     assert found.median_error == pytest.approx((0.125 + 0.19) / 2)
-    assert found.with_interval == 0
+    assert found.with_intervals == 0
     assert accuracy_of_score([replace(PAIRS[0], score=Value(math.nan))]) is None
     assert accuracy_of(PAIRS[4:]) is None
 
@@ -69,7 +69,7 @@ def test_an_interval_without_an_upper_end_contains_what_is_above_its_lower_one()
     open_ended = replace(PAIRS[0], compared=Value(2.0, 1.5, math.nan))
     found = accuracy_of([open_ended, replace(open_ended, measured=Value.exact(1.4))])
     assert found is not None
-    assert (found.contained, found.with_interval) == (1, 2)
+    assert (found.agree, found.with_intervals) == (1, 2)
 
 
 def test_the_ratio_of_scores_is_the_geometric_mean_over_common_benchmarks() -> None:

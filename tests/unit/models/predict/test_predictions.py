@@ -62,13 +62,13 @@ def test_each_system_has_its_own_measured_times_beside_and_the_errors_that_were_
         assert row.ratios["user"].value == pytest.approx(1, rel=0.02)
         assert row.explained == row.ratios["kernel"].value
         assert row.elapsed.value == pytest.approx(row.prediction.kernel.value + 80e3)
-    # Alpha and beta are predicted to differ by 6 %, less than the model's own error.
+    # They are predicted to differ by 5, 42 and 35 %, and the model's own error is a factor of 1.37.
     assert [(pair.faster, pair.slower, pair.verdict) for pair in one.pairs] == [
         ("alpha", "beta", "open"),
         ("alpha", "alpha-half-quota", "right"),
-        ("beta", "alpha-half-quota", "right"),
+        ("beta", "alpha-half-quota", "open"),
     ]
-    assert one.groups == (("alpha", "beta"),)
+    assert one.groups == (("alpha", "beta"), ("beta", "alpha-half-quota"))
     assert not one.ranked_right
 
 
@@ -80,9 +80,9 @@ def test_an_order_that_was_measured_the_other_way_is_wrong_and_is_said(tmp_path:
     assert verdicts == {
         ("alpha", "beta"): "open",
         ("alpha", "alpha-half-quota"): "wrong",
-        ("beta", "alpha-half-quota"): "right",
+        ("beta", "alpha-half-quota"): "open",
     }
-    assert any("pairs: 1 right, 1 wrong, 1 open" in sentence for sentence in found.sentences)
+    assert any("pairs: 1 wrong, 2 open" in sentence for sentence in found.sentences)
     assert not one.ranked_right
 
 
@@ -90,7 +90,7 @@ def test_systems_that_the_prediction_cannot_tell_apart_are_open_and_a_group(tmp_
     folder = write_served_experiment(tmp_path, spread=0.3)
     found = predicted(folder, "apache-static")
     (one,) = found.applications
-    assert ("alpha", "beta") in one.groups
+    assert one.groups == (("alpha", "beta", "alpha-half-quota"),)
     assert {pair.verdict for pair in one.pairs if {pair.faster, pair.slower} == {"alpha", "beta"}} == {"open"}
     assert found.sentences[0].endswith("; not distinguishable from beta")
 

@@ -51,18 +51,27 @@ def test_an_error_of_the_counts_that_both_share_does_not_blur_their_order() -> N
 
 
 def test_intervals_that_overlap_a_little_may_still_be_told_apart() -> None:
-    systems = [system_of("s1", a=constant(100, 70, 130)), system_of("s2", a=constant(165, 125, 205))]
+    systems = [system_of("s1", a=constant(100, 50, 150)), system_of("s2", a=constant(240, 145, 335))]
     (pair,) = rank(application_of(count_of("a", 1)), systems).pairs
-    # sqrt(30^2 + 40^2) = 50 < 65, and the model's own error does not close the gap
+    # sqrt(50^2 + 95^2) = 107 < 140, and the model's own error does not close the gap
     assert pair.told_apart
 
 
 def test_groups_are_the_longest_runs_that_cannot_be_told_apart() -> None:
     systems = [system_of(f"s{n}", a=constant(100 * 1.2**n)) for n in range(4)]
     found = rank(application_of(count_of("a", 1)), [*systems, system_of("far", a=constant(900))])
-    # The model's own error is a factor of 1.22 between neighbours and of 1.23 between others, which differ by 1.44.
+    # The model's own error is a factor of 1.37 between neighbours and of 1.38 between others, which differ by 1.44.
     assert found.groups == (("s0", "s1"), ("s1", "s2"), ("s2", "s3"))
     assert [(pair.faster, pair.slower) for pair in found.pairs if not pair.told_apart] == list(found.groups)
+
+
+def test_a_time_of_nothing_is_distinguished_by_the_difference() -> None:
+    systems = [
+        system_of(name, a=constant(cost)) for name, cost in (("none", 0), ("some", 100), ("more", 300))
+    ]
+    found = rank(application_of(count_of("a", 1)), systems)
+    assert found.groups == ()
+    assert all(pair.told_apart for pair in found.pairs)
 
 
 def test_a_system_without_a_cost_comes_last_and_is_in_no_pair(golden: Golden) -> None:
