@@ -114,8 +114,8 @@ def _variance(low: float, high: float) -> float:
 def ratios_of(cells: Sequence[Cell]) -> list[Error]:
     """Return the errors of the ratios of each application's times on two systems.
 
-    Counts and own code are in both times, and their errors cancel in a prediction. Those of costs would be smaller than the model's
-    own error. All of them count as that error here.
+    Errors of counts and own code are in both times, and cancel in a prediction. Those of costs are small. So everything but the errors
+    of measurements counts as the model's own.
     """
     return [
         Error(
@@ -132,7 +132,7 @@ def ratios_of(cells: Sequence[Cell]) -> list[Error]:
 
 
 def speedups_of(cells: Sequence[Cell]) -> list[Error]:
-    """Return the errors of the ratios of two applications' times on each system; costs are in both times."""
+    """Return the errors of the ratios of two applications' times on each system, as `ratios_of` does."""
     return [
         Error(
             a.application,
@@ -175,15 +175,16 @@ def fitted(errors: Sequence[Error]) -> ModelError:
         whole = variance + math.exp(2 * logs[0]) + (math.exp(logs[1]) * log_ratio) ** 2
         return float(np.sum(np.log(whole) + value**2 / whole))
 
+    applications = len(set().union(*(one.applications for one in errors)))
     if not log_ratio.any():
         found = minimize_scalar(
             lambda base: loss(np.array([base, -50.0])), bounds=(-6.0, 1.0), method="bounded"
         )
-        return ModelError(math.exp(found.x), 0.0, len(set().union(*(one.applications for one in errors))))
+        return ModelError(math.exp(found.x), 0.0, applications)
     starts = [(base, slope) for base in (-3.0, -2.0) for slope in (-4.0, -2.0)]
     best = min((minimize(loss, start, method="Nelder-Mead") for start in starts), key=lambda found: found.fun)
     base, per_log = np.exp(best.x)
-    return ModelError(float(base), float(per_log), len(set().union(*(one.applications for one in errors))))
+    return ModelError(float(base), float(per_log), applications)
 
 
 @dataclass(frozen=True)
