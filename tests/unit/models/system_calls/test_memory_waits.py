@@ -48,7 +48,7 @@ def test_page_faults_that_read_from_a_disk_are_counted(file: Path) -> None:
     if max(cold.read_faults) < PAGES // 2:
         pytest.skip("NOT TESTED: the file system of this folder keeps its pages in memory")
     (note,) = [note for note in cold.notes if "read from a disk" in note]
-    assert note.startswith(f"{sorted(cold.read_faults)[1]} page faults of a run")
+    assert note.startswith(f"{sorted(cold.read_faults)[1]} page faults")
 
 
 def test_a_single_run_that_fills_the_page_cache_gives_no_note() -> None:
