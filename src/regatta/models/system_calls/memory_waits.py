@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from regatta.host.measure.host_state import HostState
+
 #: share of the time in which processes waited for memory, above which there is a note
 _LONG_WAIT = 0.01
-_PRESSURE = Path("/proc/pressure/memory")
 
 
 @dataclass
@@ -24,16 +25,18 @@ class MemoryWaits:
     read_faults: list[int] = field(default_factory=list)
     #: of each run, the share of its time in which a process of the machine waited for memory; NaN: the kernel does not count it
     waits: list[float] = field(default_factory=list)
+    #: of `proc`; another tree in tests
+    root: Path = Path("/")
 
     @contextlib.contextmanager
     def of_a_run(self) -> Iterator[None]:
         """Count one run, whose processes start and end within."""
-        faults, waited_us = _read_faults(), _waited_us()
-        began_ns = time.monotonic_ns()
-        yield
-        elapsed_us = (time.monotonic_ns() - began_ns) / 1e3
-        self.read_faults.append(_read_faults() - faults)
-        self.waits.append((_waited_us() - waited_us) / elapsed_us)
+        with contextlib.closing(HostState([], self.root, oom_kills=False)) as host:
+            faults, waited_us, began_ns = _read_faults(), _waited_us(host), time.monotonic_ns()
+            yield
+            elapsed_us = (time.monotonic_ns() - began_ns) / 1e3
+            self.read_faults.append(_read_faults() - faults)
+            self.waits.append((_waited_us(host) - waited_us) / elapsed_us)
 
     @property
     def notes(self) -> list[str]:
@@ -58,10 +61,7 @@ def _read_faults() -> int:
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_majflt
 
 
-def _waited_us() -> float:
-    """Return how long any process has waited for memory since the machine started."""
-    try:
-        some = _PRESSURE.read_text(encoding="ascii").splitlines()[0]
-        return float(some.rpartition("total=")[2])
-    except (OSError, ValueError, IndexError):
-        return math.nan
+def _waited_us(host: HostState) -> float:
+    """Return how long any process has waited for memory since the machine started; NaN if the kernel does not count it."""
+    waited_us = host.read()["psi_memory_some_us"]
+    return math.nan if waited_us is None else waited_us

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from helpers.served_experiment import as_home, refused, regatta, write_served_ex
 from helpers.synthetic_journal import native, record, write_experiment
 from helpers.vector_examples import application_of, constant, count_of, system_of
 from regatta.cli.main import cli
+from regatta.models.predict.model_error import OF_SYSTEM_CALLS
 from regatta.models.vectors.files import write_vector
 from regatta.models.vectors.values import PrimitiveCost, Value
 
@@ -139,6 +141,14 @@ def test_a_speedup_can_have_a_user_time_that_is_a_multiple_of_the_kernel_time(ho
     # r' = (s1 + 0.11 s1) / (s2 + 0.11 s1), whatever the user time of the vectors is
     expected = 1.11 / (1 / r + 0.11)
     assert found["with_user"]["value"] == pytest.approx(expected)
+    # All speedups have the model's own error in their intervals, at any level.
+    narrow = json.loads(regatta(home, *asked, "--user-over-kernel", "0.11", "--level", "0.5").stdout)
+    for level, each in ((0.95, found), (0.5, narrow["speed_ups"][0])):
+        factor = math.exp(OF_SYSTEM_CALLS.speedups.half_width(0.0, level))
+        for one in (each["kernel"], each["with_user"]):
+            assert one["high"] > factor * one["value"]
+            assert one["low"] < one["value"] / factor
+    assert narrow["speed_ups"][0]["kernel"]["high"] < found["kernel"]["high"]
     # It is the answer, though the vectors have user times.
     told = regatta(home, *asked[:-1], "--user-over-kernel", "0.11").stdout.splitlines()[0]
     assert f"predicted speedup {expected:.3g} [" in told

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from regatta.figures.axes import Group
 from regatta.figures.text import ABSENT
 from regatta.models.predict.forecast import (
     ApplicationForecast,
@@ -191,6 +192,23 @@ def test_each_quantity_has_its_own_figure_of_predicted_against_measured() -> Non
     points = [[trace["x"] for trace in group.figures[0].traces[1:]] for group in (first, second)]
     assert points == [[[7.0]], [[5.0]]]
     assert "predicted kernel time" in str(second.figures[0].layout)
+
+
+def test_a_calibration_is_drawn_of_enough_pairs_and_times() -> None:
+    def groups(count: int) -> dict[str, Group]:
+        found = forecast(*(system(f"s{n}", measured=7000.0) for n in range(count)))
+        return {group.title: group for group in topic(found, "accuracy").groups}
+
+    assert "Calibration" not in groups(9)
+    # Of 11 systems there are 10 pairs: predicted 2.0 and measured 1.9, within 10 and 1 %. Times are 7 % off, within 2 %.
+    whole = groups(11)["Calibration"]
+    assert [entry.name for entry in whole.legend] == ["ratios of systems", "times"]
+    (figure,) = whole.figures
+    points = [(trace["x"][0], trace["y"][0]) for trace in figure.traces if trace["mode"] == "markers"]
+    levels = [50, 60, 70, 80, 90, 95, 99]
+    # log (2.0 / 1.9) is 0.485 of the distance to the lower end at 95 %: more than at 60 %, less than at 70 %.
+    assert points[:7] == [(level, 0 if level < 70 else 100) for level in levels]
+    assert points[7:] == [(level, 0) for level in levels]
 
 
 def test_a_measured_time_of_nothing_is_shown_and_divides_nothing(tmp_path: Path) -> None:
