@@ -13,6 +13,7 @@ from regatta.cli.options import Percentage
 from regatta.cli.run import run_and_show
 from regatta.host.errors import Problem, SpecError
 from regatta.host.journal.looks import FIRST
+from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.experiment import DUET, Experiment, Runtime, Stopping
 from regatta.host.values.host import Wish
 from regatta.spec.fields import NAME
@@ -113,6 +114,13 @@ def run_derived(
     # JSON is YAML.
     write_json(path, value)
     return run_and_show(path, load_spec(path, home), home, results, profile, retry_failed, show)
+
+
+def entry_of(label: str) -> dict[str, Any]:
+    """Return the entry of `benchmarks` for the label of a benchmark."""
+    parts = parts_of_label(label)
+    found: dict[str, Any] = {"suite": parts.suite, "benchmark": parts.name, "size": parts.size}
+    return {**found, **({"parameters": dict(parts.chosen)} if parts.chosen else {})}
 
 
 def only_git_runtime(experiment: Experiment, option: str) -> Runtime:

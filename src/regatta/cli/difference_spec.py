@@ -10,10 +10,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from regatta.cli.derived_spec import DIGITS, OF_EXPERIMENT, derived_spec, refuse
+from regatta.cli.derived_spec import DIGITS, OF_EXPERIMENT, derived_spec, entry_of, refuse
 from regatta.host.counters.program_profile import ProgramProfile
 from regatta.host.errors import HostError, StoreError
-from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.cell import NO_MODIFIERS
 from regatta.host.values.digest import digest_of
 from regatta.host.values.experiment import Experiment, Heap
@@ -217,10 +216,10 @@ def _others(experiment: Experiment, sides: Sides, sets: Sequence[tuple[str, ...]
     Raises:
         SpecError: excludes cannot separate them.
     """
-    own = [_benchmark(side.benchmark) for side in sides]
+    own = [entry_of(side.benchmark) for side in sides]
     found: list[dict[str, Any]] = []
     for one in experiment.benchmarks:
-        condition = _benchmark(one.label)
+        condition = entry_of(one.label)
         if condition in own or one.label == experiment.canary:
             continue
         if any(_includes(condition, benchmark) for benchmark in own):
@@ -251,12 +250,6 @@ def _others(experiment: Experiment, sides: Sides, sets: Sequence[tuple[str, ...]
                 parts = [pair[at] for pair, at in zip(differ, choice, strict=True)]
                 found.append({key: value for part in parts for key, value in part.items()})
     return found
-
-
-def _benchmark(label: str) -> dict[str, Any]:
-    parts = parts_of_label(label)
-    found: dict[str, Any] = {"suite": parts.suite, "benchmark": parts.name, "size": parts.size}
-    return {**found, **({"parameters": dict(parts.chosen)} if parts.chosen else {})}
 
 
 def _includes(condition: dict[str, Any], benchmark: dict[str, Any]) -> bool:

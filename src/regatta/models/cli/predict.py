@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regatta.cli.derived_spec import LEAST_ROUNDS
 from regatta.cli.options import (
     json_option,
     primitives_option,
@@ -37,8 +38,13 @@ if TYPE_CHECKING:
     from regatta.models.vectors.values import ApplicationVector
 
 
+_ROUNDS, _LEVEL = 5, 0.95
+#: what follows `--`, in the context
+_COMMAND = "regatta.predict.command"
+
+
 class _Predict(click.Command):
-    """Accepts `--on A B C` for `--on A --on B --on C`, and passes `gc ...` and `files ...` to the commands of these names."""
+    """Accepts `--on A B C` for `--on A --on B --on C`, and a command after `--`; passes `gc ...` and `files ...` to other commands."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -52,10 +58,13 @@ class _Predict(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         spread: list[str] = []
-        on, rest = False, False
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta[_COMMAND] = tuple(args[at + 1 :])
+            args = args[:at]
+        on = False
         for arg in args:
-            rest = rest or arg == "--"
-            if arg == "--on" and not rest:
+            if arg == "--on":
                 on = True
             elif on and not arg.startswith("-"):
                 spread += ["--on", arg]
@@ -70,14 +79,14 @@ class _Predict(click.Command):
 
 
 @click.command(cls=_Predict)
-@click.argument("applications", nargs=-1, required=True, metavar="APP[=WEIGHT]...")
+@click.argument("applications", nargs=-1, metavar="[APP[=WEIGHT]...] [-- COMMAND...]")
 @click.option(
     "--on",
     "systems",
     multiple=True,
     required=True,
     metavar="SYSTEM...",
-    help="Systems: files or directories of system vectors, names in configs/systems, or experiments.",
+    help='Systems: files or directories of system vectors, names in configs/systems, or experiments. With COMMAND also places to measure, such as local or "temurin-21 g1".',
 )
 @click.option(
     "--what-if",
@@ -135,6 +144,13 @@ class _Predict(click.Command):
     type=click.FloatRange(0.5, 0.9999),
     help="Confidence level of all intervals. [default: that of the first system]",
 )
+@click.option(
+    "--rounds",
+    type=click.IntRange(LEAST_ROUNDS),
+    default=_ROUNDS,
+    show_default=True,
+    help="With COMMAND: number of rounds in which primitives are measured.",
+)
 @results_option
 @click.option(
     "--html",
@@ -162,14 +178,18 @@ def predict(
     summary: str,
     primitives: str,
     level: float | None,
+    rounds: int,
     results: Path,
     page: Path | None,
     ingest: bool,
     as_json: bool,
-) -> None:
+) -> int:
     """Predict the time of applications on systems, from how often they use each primitive and its cost there.
 
     APP is the file of an application vector, or a name in configs/applications. With weights, all APPs form one mix.
+
+    With COMMAND, any program is predicted: it is traced, and the primitives that it uses are measured in the places after --on.
+    What was traced and measured before is used again.
 
     `regatta predict gc APP... --on EXPERIMENT` predicts garbage collections instead, and `regatta predict files APP... --on
     EXPERIMENT` times with less memory or on other disks.
@@ -177,9 +197,24 @@ def predict(
     Exit codes: 0 predicted · 2 wrong vector, name or option · 3 unreadable experiment.
     """
     from regatta.models.predict.predictions import Request, forecast_of
+    from regatta.models.vectors.primitives import OS
     from regatta.models.vectors.sources import Sources
     from regatta.spec.home import known_home
 
+    command = click.get_current_context().meta.get(_COMMAND, ())
+    if bool(command) == bool(applications):
+        raise click.UsageError("expected either APP, or a command after --")
+    if command:
+        from regatta.models.cli.predict_command import vectors_of_command
+
+        if primitives != OS:
+            raise click.UsageError(
+                "--primitives: expected together with APP; a command uses the table of its kind"
+            )
+        named = vectors_of_command(command, systems, results, rounds, level or _LEVEL)
+        if isinstance(named, int):
+            return named
+        applications, systems, primitives = [named.application], named.systems, named.table
     sources = Sources(known_home(), results, summary, primitives)
     asked = named_applications(applications, sources)
     _check_benchmark(benchmark, asked, replacements, sources)
@@ -232,6 +267,7 @@ def predict(
         click.echo(str(page), err=as_json)
     if ingest:
         _ingest(found, request)
+    return 0
 
 
 def _check_benchmark(

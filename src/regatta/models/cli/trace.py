@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,12 @@ from regatta.models.cli.trace_options import (
 if TYPE_CHECKING:
     from regatta.models.system_calls.runs import Figure
     from regatta.models.system_calls.windows import CountingRequest
+    from regatta.models.vectors.values import ApplicationVector
 
 TOOLS = ("auto", "bpftrace", "strace")
+OS_CALLS, JAVA_CALLS = "os-calls.yml", "java-calls.yml"
+#: iterations of a program with Regatta's harness that do not count
+WARMUP = 1
 
 
 @click.group()
@@ -77,7 +82,7 @@ def _figure(text: str | None, option: str) -> Figure | None:
     "--ready", type=click.Path(path_type=Path), help="With --pid: create this file once tracing has started."
 )
 @tally_option
-@calls_option("os-calls.yml")
+@calls_option(OS_CALLS)
 @command_argument
 def trace_os(command: tuple[str, ...], **options: object) -> None:
     """Trace the system calls of COMMAND, or of a running process, and count them as primitives.
@@ -103,18 +108,19 @@ def trace_os(command: tuple[str, ...], **options: object) -> None:
         if options[option] == "":
             raise click.UsageError(f"--{option}: expected text, got nothing")
     figures = {key: _figure(_text(options.pop(key)), f"--{key.replace('_', '-')}") for key in _FIGURES}
-    wanted = CountingRequest(command=command, figures=figures, fingerprint=_fingerprint(), **options)  # type: ignore[arg-type]
+    wanted = CountingRequest(command=command, figures=figures, fingerprint=this_machine(), **options)  # type: ignore[arg-type]
     tool, why = choose_tool(wanted.tool)
     if why:
         click.echo(f"tracing with {tool} ({why})", err=True)
-    _trace(wanted, tool, "os-calls.yml")
+    _trace(wanted, tool, OS_CALLS)
 
 
 @trace.command("java", context_settings=OWN_WORDS)
 @vector_option
 @name_option
 @click.option(
-    "--per", help="Name of one unit of work of the application. [default: iteration; with --startup: start]"
+    "--per",
+    help="Name of one unit of work of the application. [default: iteration, or run of a program without Regatta's harness; with --startup: start]",
 )
 @click.option("--startup", is_flag=True, help="Count what comes before the counted iterations, with the classes loaded and the bytecode compiled.")  # fmt: skip
 @cell_options(
@@ -125,7 +131,7 @@ def trace_os(command: tuple[str, ...], **options: object) -> None:
 @click.option("--overhead", "pairs", type=click.IntRange(0, 100), default=None, help="Runs without and with the profiler, alternating. 0: one run, with the profiler. [default: 3]")  # fmt: skip
 @level_option
 @tally_option
-@calls_option("java-calls.yml")
+@calls_option(JAVA_CALLS)
 @command_argument
 def trace_java(
     command: tuple[str, ...], benchmark_of_cell: str, experiment: str, results: Path, **options: object
@@ -146,7 +152,7 @@ def trace_java(
         raise click.UsageError("expected -o FILE")
     if options["name"] == "" or options["per"] == "":
         raise click.UsageError("--name and --per: expected text, got nothing")
-    options["per"] = options["per"] or ("start" if options["startup"] else "iteration")
+    options["per"] = options["per"] or ("start" if options["startup"] else "")
     nothing = dict.fromkeys(("units", "pid", "for_s", "ready"))
     if benchmark_of_cell:
         from regatta.models.cli.planned_java import planned_java
@@ -156,11 +162,11 @@ def trace_java(
         given = {key: value for key, value in options.items() if value not in (None, "")}
         options |= {**planned.options, **given, "configuration": planned.configuration}
     elif options["warmup"] is None:
-        options["warmup"] = 1
+        options["warmup"] = WARMUP
     wanted = CountingRequest(
-        command=command, figures=dict.fromkeys(_FIGURES), fingerprint=_fingerprint(), tool=JAVA, **nothing, **options  # type: ignore[arg-type]
+        command=command, figures=dict.fromkeys(_FIGURES), fingerprint=this_machine(), tool=JAVA, **nothing, **options  # type: ignore[arg-type]
     )  # fmt: skip
-    _trace(wanted, JAVA, "java-calls.yml")
+    _trace(wanted, JAVA, JAVA_CALLS)
 
 
 _FIGURES = ("units_from", "elapsed_from", "user_time_from")
@@ -170,14 +176,55 @@ def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def _fingerprint() -> str:
+def this_machine() -> str:
+    """Return the fingerprint of this machine, as in the provenance of vectors."""
     from regatta.answers.spine.facts import fingerprint_of
     from regatta.host.facts import local_facts
 
     return fingerprint_of(local_facts())
 
 
-def _trace(wanted: CountingRequest, tool: str, calls: str) -> None:
+def trace_command(
+    command: Sequence[str],
+    output: Path,
+    calls: str,
+    name: str,
+    pairs: int,
+    level: float,
+    configuration: str = "",
+) -> ApplicationVector:
+    """Trace a command, each run of which is one unit of work, into the file of a vector, and show what was found.
+
+    Args:
+        command: a JVM if the table of calls is Java's.
+        output: of the vector.
+        calls: the table of calls in `configs/primitives`.
+        name: of the vector.
+        pairs: runs without and with the tracer.
+        level: confidence of the intervals.
+        configuration: of the JVM, as in system vectors; "" if it has no name.
+
+    Raises:
+        RegattaError: the command or the tracer fails, or the file cannot be written.
+    """
+    from regatta.models.system_calls.tools import choose_tool
+    from regatta.models.system_calls.windows import JAVA, CountingRequest
+
+    tool, why = (JAVA, "") if calls == JAVA_CALLS else choose_tool("auto")
+    if why:
+        click.echo(f"tracing with {tool} ({why})", err=True)
+    nothing = dict.fromkeys(("units", "pid", "for_s", "ready", "tally", "calls"))
+    wanted = CountingRequest(
+        command=tuple(command), figures=dict.fromkeys(_FIGURES), output=output, tool=tool, name=name, per="",
+        benchmark="", pairs=pairs, level=level, warmup=WARMUP, quiet=True, configuration=configuration, fingerprint=this_machine(), **nothing,  # type: ignore[arg-type]
+    )  # fmt: skip
+    vector = _trace(wanted, tool, calls)
+    assert vector is not None
+    return vector
+
+
+def _trace(wanted: CountingRequest, tool: str, calls: str) -> ApplicationVector | None:
+    """Trace, write what is wanted, and show it. None if no vector is wanted."""
     from regatta.models.system_calls.runs import write_tally
     from regatta.models.system_calls.windows import measure, vector_of
     from regatta.models.vectors.calls import read_calls
@@ -190,10 +237,11 @@ def _trace(wanted: CountingRequest, tool: str, calls: str) -> None:
     if wanted.tally is not None:
         write_tally(measured.traces[0].tally, wanted.tally)
     if wanted.output is None:
-        return
+        return None
     vector = vector_of(wanted, tool, table, measured)
     write_vector(vector, wanted.output)
     _show(vector.provenance, len(vector.counts), str(wanted.output))
+    return vector
 
 
 def _check_first(wanted: CountingRequest, tool: str) -> None:

@@ -163,6 +163,11 @@ def check_lists(where: str, version: int, lists: Iterable[Sequence[int]], window
         raise RegattaError(where, f"version {_VERSION}, and a value for each window", got)
 
 
+def has_iterations(windows: Sequence[str]) -> bool:
+    """Return whether parts of a run are iterations of Regatta's harness; `windows`: their names."""
+    return any(map(_ITERATION.fullmatch, windows))
+
+
 def counted_windows(windows: Sequence[str], warmup: int, startup: bool = False) -> Sequence[int]:
     """Return the places of the iterations after warm-up; without the harness, all of the run is one iteration.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -32,6 +34,13 @@ class NamedJvm:
     flags: tuple[str, ...]
     #: of other collectors, and of other modifiers that control compilation
     other_flags: frozenset[str]
+    #: its launcher, if the registries name it by path, whatever its version; "": they do not
+    launcher: str = ""
+
+    def is_started_by(self, program: str) -> bool:
+        """Return whether a program, by its path or its name on PATH, is the launcher of the registries."""
+        found, known = shutil.which(program), shutil.which(self.launcher or "/")
+        return bool(found and known) and os.path.realpath(str(found)) == os.path.realpath(str(known))
 
 
 def named_jvm(configuration: str, registries: Registries) -> NamedJvm:
@@ -59,7 +68,8 @@ def named_jvm(configuration: str, registries: Registries) -> NamedJvm:
     # A placeholder is a file that only the plan knows.
     flags = tuple(flag for flag in own if "{" not in flag)
     others = {flag for flag in others if not flag.startswith(_PERMITS) and "{" not in flag}
-    return NamedJvm(_release_of(name, runtime), flags, frozenset(others - set(flags)))
+    launcher = runtime.path if runtime is not None and runtime.provider == "path" else ""
+    return NamedJvm(_release_of(name, runtime), flags, frozenset(others - set(flags)), launcher)
 
 
 def _release_of(name: str, runtime: Runtime | None) -> str:
@@ -72,15 +82,28 @@ def _release_of(name: str, runtime: Runtime | None) -> str:
 def flags_of(command: Sequence[str], environment: Mapping[str, str]) -> list[str]:
     """Return the options of the JVM in a command and in the variables that it reads, without the class path."""
     flags = [word for name in _OPTION_VARIABLES for word in environment.get(name, "").split()]
+    return flags + _parts_of(command)[0]
+
+
+def program_of(command: Sequence[str]) -> str:
+    """Return what a JVM runs: the file after `-jar`, a module, the name of a class or a source file; "" if nothing."""
+    return _parts_of(command)[1]
+
+
+def _parts_of(command: Sequence[str]) -> tuple[list[str], str]:
+    """Return the options of a JVM in a command, without the class path, and what it runs."""
+    flags: list[str] = []
     words = iter(command[1:])
     for word in words:
         if word in _WITH_VALUE:
             next(words, None)
-        elif word in _PROGRAM or not word.startswith("-"):
-            break
+        elif word in _PROGRAM:
+            return flags, next(words, "")
+        elif not word.startswith("-"):
+            return flags, word
         else:
             flags.append(word)
-    return flags
+    return flags, ""
 
 
 def check_flags(flags: Sequence[str], configuration: str, jvm: NamedJvm) -> None:

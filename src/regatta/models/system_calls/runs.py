@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import tempfile
 import threading
@@ -11,7 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO
 
 from regatta.host.errors import RegattaError, VerificationError
 from regatta.host.files import parse_json
@@ -80,7 +81,8 @@ def read_figure(figure: Figure, printed: str) -> float:
         text = printed
     else:
         try:
-            text = _end_of(Path(figure.file))
+            with Path(figure.file).open("rb") as file:
+                text = _end_of(file)
         except OSError as error:
             raise RegattaError(where, "a file with a JSON object", error.strerror or str(error)) from error
     for line in reversed(text.splitlines()):
@@ -108,13 +110,15 @@ def _number(value: object) -> float:
         return math.inf
 
 
-def run_command(command: Sequence[str], tracer: Tracer, figures: Figures) -> tuple[Run, Tally]:
-    """Run a command to its end under a tracer, which may be `NoTracer`.
+def run_command(
+    command: Sequence[str], tracer: Tracer, figures: Figures, *, quiet: bool = False
+) -> tuple[Run, Tally]:
+    """Run a command to its end under a tracer, which may be `NoTracer`. With `quiet`, its output is shown only if it fails.
 
     Raises:
         RegattaError: the command cannot be run or fails, or the trace lost calls.
     """
-    finished, printed, tally = _to_its_end(command, tracer)
+    finished, printed, tally = _to_its_end(command, tracer, quiet)
     _check(command, finished)
     return _run(figures, printed, finished, finished.user_ns), tally
 
@@ -140,7 +144,7 @@ def run_driver(
     return _run(figures, printed, finished, None), read_tally(path)
 
 
-def _to_its_end(command: Sequence[str], tracer: Tracer) -> tuple[Finished, str, Tally]:
+def _to_its_end(command: Sequence[str], tracer: Tracer, quiet: bool = False) -> tuple[Finished, str, Tally]:
     """Run a command. Return how it ended, the end of its output, and the tally of the tracer."""
     with tempfile.TemporaryFile() as output:
         gated = GatedCommand(command, output)
@@ -152,7 +156,9 @@ def _to_its_end(command: Sequence[str], tracer: Tracer) -> tuple[Finished, str, 
         finally:
             tracer.kill()
             gated.stop()
-        printed = _shown(output)
+        if not quiet or finished.code:
+            _show(output)
+        printed = _end_of(output)
     return finished, printed, tally
 
 
@@ -228,22 +234,19 @@ def _run(figures: Figures, printed: str, finished: Finished, user: float | None)
     return Run(units, elapsed, user)
 
 
-def _end_of(path: Path) -> str:
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _TAIL))
-        return file.read(_TAIL).decode(errors="replace")
+def _end_of(file: IO[bytes]) -> str:
+    """Return the end of a file, for the figures."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - _TAIL))
+    return file.read(_TAIL).decode(errors="replace")
 
 
-def _shown(output: Any) -> str:
-    """Copy the output of a command to standard error. Return its end for the figures."""
+def _show(output: IO[bytes]) -> None:
+    """Copy the output of a command to standard error."""
     output.seek(0)
     while chunk := output.read(1 << 16):
         sys.stderr.write(chunk.decode(errors="replace"))
     sys.stderr.flush()
-    size = output.tell()
-    output.seek(max(0, size - _TAIL))
-    text: str = output.read().decode(errors="replace")
-    return text
 
 
 def _check(command: Sequence[str], finished: Finished) -> None:

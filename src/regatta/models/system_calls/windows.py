@@ -16,6 +16,7 @@ from pathlib import Path
 from regatta.host.errors import Problem, RegattaError, SpecError, VerificationError
 from regatta.models.system_calls.application import About, Trace, application_vector, mean_of, ratio_of
 from regatta.models.system_calls.java import (
+    has_iterations,
     iteration_ns,
     profiler_jar,
     read_profile,
@@ -77,6 +78,7 @@ class CountingRequest:
     output: Path | None
     tool: str
     name: str | None
+    #: "": `iteration` for a program with Regatta's harness, else `run`
     per: str
     units: float | None
     benchmark: str
@@ -92,6 +94,8 @@ class CountingRequest:
     #: count what comes before the first of these iterations, as one unit of work
     startup: bool = False
     configuration: str = ""
+    #: show what the command prints only if it fails
+    quiet: bool = False
     #: of the experiment's cell that `command` is from
     cell: PlannedCommand | None = None
     #: of this machine, as in system vectors
@@ -113,6 +117,8 @@ class Measured:
     pauses_ns: list[float] = field(default_factory=list)
     #: threads that worked at the same time; None: unknown
     parallelism: float | None = None
+    #: whether a unit of work is an iteration of a program with Regatta's harness
+    of_iterations: bool = False
     #: of the runs without the tracer
     memory: MemoryWaits = field(default_factory=MemoryWaits)
 
@@ -187,7 +193,7 @@ def _run(wanted: CountingRequest, tool: str, table: CallTable, measured: Measure
             ]  # fmt: skip
             run, tally = run_driver(wanted.command, tracing, figures, path)
     else:
-        run, tally = run_command(wanted.command, make_tracer(tool, table), figures)
+        run, tally = run_command(wanted.command, make_tracer(tool, table), figures, quiet=wanted.quiet)
     if tool == "none":
         measured.without.append(run)
     else:
@@ -198,7 +204,7 @@ def _run(wanted: CountingRequest, tool: str, table: CallTable, measured: Measure
 def _run_jvm(wanted: CountingRequest, command: Sequence[str], folder: Path) -> tuple[Run, Path]:
     """Run a JVM to its end. Return the run, and the file to which Regatta's harness reports, if it has one."""
     words, results = reporting(command, wanted.cell, folder)
-    return run_command(words, NoTracer(), Figures(1.0))[0], results
+    return run_command(words, NoTracer(), Figures(1.0), quiet=wanted.quiet)[0], results
 
 
 def _flags(wanted: CountingRequest) -> list[str]:
@@ -241,7 +247,12 @@ def _run_java(
             return
         told = read_profile(profile)
         tally, units = tally_of(told, table, wanted.warmup, wanted.startup)
-    if named is not None and (note := check_release(told.java, wanted.configuration, named)):
+        measured.of_iterations = has_iterations(told.windows)
+    if (
+        named is not None
+        and not named.is_started_by(wanted.command[0])
+        and (note := check_release(told.java, wanted.configuration, named))
+    ):
         measured.notes.append(note)
     measured.told |= {"jvm": told.java, "jvm_flags": " ".join(_flags(wanted))}
     measured.traced.append(run)
@@ -349,7 +360,9 @@ def vector_of(wanted: CountingRequest, tool: str, table: CallTable, measured: Me
         **measured.told,
         "notes": "; ".join(dict.fromkeys(measured.notes)),
     }
-    vector = application_vector(measured.traces, table, about_of(wanted, user), provenance)
+    vector = application_vector(
+        measured.traces, table, about_of(wanted, user, measured.of_iterations), provenance
+    )
     if tool != JAVA:
         return vector
     pauses = mean_of(measured.pauses_ns, wanted.level, "one run") if measured.pauses_ns else None
@@ -367,10 +380,11 @@ def _unknown_of_a_jvm(measured: Measured) -> list[str]:
     return notes
 
 
-def about_of(wanted: CountingRequest, user_ns: tuple[float, ...] = ()) -> About:
+def about_of(wanted: CountingRequest, user_ns: tuple[float, ...] = (), of_iterations: bool = False) -> About:
     """Return the metadata of the vector."""
     name = wanted.name or (Path(wanted.command[0]).name if wanted.command else f"process-{wanted.pid}")
-    return About(name, wanted.per, wanted.benchmark, wanted.level, user_ns)
+    per = wanted.per or ("iteration" if of_iterations else "run")
+    return About(name, per, wanted.benchmark, wanted.level, user_ns)
 
 
 def origin_of(wanted: CountingRequest, tool: str) -> dict[str, str]:

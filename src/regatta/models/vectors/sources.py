@@ -113,6 +113,17 @@ class Sources:
         self._unknown("--on", expected, name, [*self._names(SYSTEMS), *self._experiments()])
         return []
 
+    def knows_system(self, name: str) -> bool:
+        """Return whether `systems` looks for vectors under this name, found or not."""
+        inside = f"{name.rstrip('/')}/"
+        registry = self._registered(SYSTEMS)
+        return (
+            self._file(name, SYSTEMS) is not None
+            or self._experiment(name) is not None
+            or any(key.startswith(inside) for key in registry)
+            or Path(name).is_dir()
+        )
+
     def registered_systems(self) -> list[SystemVector]:
         """Return the systems of the registry; a file that is no system vector is left out."""
         found = []
