@@ -187,6 +187,7 @@ def write_facts(
     runtimes: Mapping[str, str] | None = None,
     regatta: str = "",
     order: str = "randomized-blocks",
+    predicted: Mapping[str, Any] | None = None,
     **steady: Any,
 ) -> None:
     """Write `plan/experiment.json`. `canary`: label and hash of its file. `steady`: further keys of the steady state, such as `window`."""
@@ -199,6 +200,7 @@ def write_facts(
             "compare": list(compare),
             "capacity": [dict(target) for target in capacity],
             "canary": canary[0], "canary_programs": {"alpha": canary[1]},
+            **({"predicted": dict(predicted)} if predicted else {}),
         },
         "regatta": regatta,
         "hosts": host_facts or {"alpha": {"cpu": "a processor"}},

@@ -301,8 +301,9 @@ def _answer(folder: Folder, client: Client | None = None) -> Iterator[Point]:
     With a `client` for writing, delete an earlier answer of the same records first.
     """
     from regatta.answers.report.answer import answer_experiment
+    from regatta.answers.report.registry import TOPICS
     from regatta.influx.answers import estimate_points, vector_points
-    from regatta.influx.replacing import drop_answer
+    from regatta.influx.replacing import drop_answer, drop_points
     from regatta.store.database import newest_record_ns
 
     as_of_ns = newest_record_ns(folder)
@@ -313,6 +314,12 @@ def _answer(folder: Folder, client: Client | None = None) -> Iterator[Point]:
         drop_answer(client, answer.experiment, as_of_ns, _warn)
     yield from estimate_points(answer, as_of_ns)
     yield from vector_points(answer, as_of_ns)
+    for topic in TOPICS:
+        found = topic.points(topic.of(answer), as_of_ns) if topic.points else None
+        if found is not None:
+            if client is not None:
+                drop_points(client, found.measurement, found.conditions, _warn)
+            yield from found.points
 
 
 def _count_refused(done: _Done, refusals: Refusals, kept: tuple[int, str]) -> None:

@@ -74,6 +74,7 @@ def write_experiment(
             "baseline": dict(experiment.baseline),
             "minheaps_of": dict(experiment.kept_minheaps.sources) if experiment.kept_minheaps else {},
             **({"canary": experiment.canary, "canary_programs": dict(canaries)} if experiment.canary else {}),
+            **({"predicted": vars(experiment.predicted)} if experiment.predicted else {}),
             "runtimes": [r.name for r in experiment.runtimes],
             "collectors": [c.name for c in experiment.collectors],
             "controlled": [

@@ -5,8 +5,8 @@ Otherwise the database would mix both: points of one series and time merge their
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 from regatta.host.errors import StoreError
 from regatta.influx.client import Client, Say, Unreachable
@@ -103,10 +103,22 @@ def drop_answer(client: Client, experiment: str, as_of_ns: int, say: Say) -> Non
     """
     own = tagged(experiment=experiment)
     conditions = [own, f"time >= {as_of_ns:d}", f"time < {as_of_ns + _APART_NS:d}"]
-    try:
+    with _told_if_refused(say):
         delete(client, ESTIMATE, [*conditions, _NOT_OF_A_HISTORY])
         delete(client, ESTIMATE, [tagged(experiment=experiment, kind=OF_SETS)])
         delete(client, VECTOR, [*conditions, tagged(kind=SYSTEM)])
+
+
+def drop_points(client: Client, measurement: str, conditions: Sequence[str], say: Say) -> None:
+    """Delete the points that match all conditions. `say` and the errors are those of `drop_answer`."""
+    with _told_if_refused(say):
+        delete(client, measurement, conditions)
+
+
+@contextmanager
+def _told_if_refused(say: Say) -> Iterator[None]:
+    try:
+        yield
     except Unreachable:
         raise
     except StoreError as error:

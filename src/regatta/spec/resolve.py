@@ -22,6 +22,7 @@ from regatta.host.values.experiment import (
     KeptMinheaps,
     Modifier,
     PerturbationLimits,
+    Predicted,
     ProcessEnvironment,
     Rlimits,
     Runtime,
@@ -40,6 +41,7 @@ from regatta.spec.duet import check_duet
 from regatta.spec.heap_schema import factors, sizes_mib
 from regatta.spec.minheaps import kept_minheaps
 from regatta.spec.plan_size import check_plan_size
+from regatta.spec.predict_schema import read_predicted
 from regatta.spec.problems import Reporter, found_at, shown
 from regatta.spec.registries import (
     Registries,
@@ -166,6 +168,7 @@ class Resolver(Reporter):
         benchmarks = self.metrics(benchmarks, method)
         capacity = self.capacity(benchmarks)
         kept = self.kept_minheaps(benchmarks, heaps)
+        predicted = self.predicted()
         if self.problems:
             return None
         benchmarks = [with_plans(benchmark, runtimes, modifiers) for benchmark in benchmarks]
@@ -214,6 +217,7 @@ class Resolver(Reporter):
             level=float(spec.level),
             theta_percent=self.theta_percent(),
             capacity=capacity,
+            predicted=predicted,
             results_directory=spec.results.directory,
             labels=dict(spec.labels),
             isolation=as_isolation(spec.isolation),
@@ -550,6 +554,16 @@ class Resolver(Reporter):
             return None
         where = self.document.where(("minheap", "source"))
         return kept_minheaps(self.home, benchmarks, where, self.problems)
+
+    def predicted(self) -> Predicted | None:
+        """Return what is predicted from measured primitives."""
+        if self.spec.predict is None or "predict" in self.partial:
+            return None
+
+        def where(path: KeyPath) -> str:
+            return self.document.where(("predict", *path))
+
+        return read_predicted(self.spec.predict, self.home, self.folder, where, self.problems)
 
     def heaps(self, benchmarks: list[Benchmark]) -> list[Heap]:
         """Return the heap settings; none without Java benchmarks."""

@@ -40,6 +40,7 @@ from regatta.spec.fields import (
 )
 from regatta.spec.heap_schema import HeapSpec
 from regatta.spec.invocations_schema import Invocations
+from regatta.spec.predict_schema import PredictSpec
 from regatta.spec.process_schema import (
     CoresSpec,
     CounterSpecs,
@@ -511,6 +512,12 @@ class Spec(Strict):
         ge=0,
         le=100,
         examples=[2],
+    )
+    predict: PredictSpec | None = Field(
+        None,
+        description=f"{PredictSpec.__doc__} The experiment must measure their primitives. The answer compares predictions with "
+        "measured times of the benchmarks that the vectors name. A change needs no further measurements.",
+        examples=[{"applications": ["apache-static"]}],
     )
     capacity: Annotated[list[CapacitySpec], BeforeValidator(listed), OneOrList()] = Field(
         [],

@@ -35,6 +35,8 @@ class SpecValues(TypedDict, total=False):
     canary: str
     #: Host -> hash of its program.
     canary_programs: Mapping[str, str]
+    #: The fields of `Predicted`; absent: nothing is predicted.
+    predicted: Mapping[str, Any]
     runtimes: Sequence[str]
     collectors: Sequence[str]
     #: Sets of modifiers with controlled compilation.

@@ -58,6 +58,15 @@ class Rows(Generic[T]):
 
 
 @dataclass(frozen=True)
+class Replacement:
+    """Points in InfluxDB, and the conditions of the earlier points of a measurement that they replace."""
+
+    measurement: str
+    conditions: Sequence[str]
+    points: Sequence[Any]
+
+
+@dataclass(frozen=True)
 class Topic(Generic[T]):
     """One subject. All fields except `key`, `title` and `empty` are optional."""
 
@@ -82,6 +91,8 @@ class Topic(Generic[T]):
     methods: Callable[[T], Mapping[str, set[str]]] | None = None
     #: the order of its alternatives and all their pairs, which become points in InfluxDB
     standings: Callable[[T, Answer], Iterable[Standings]] | None = None
+    #: further points in InfluxDB, given the start of the newest record in ns, UTC
+    points: Callable[[T, int], Replacement | None] | None = None
     #: UID of the dashboard that shows it; a report with a result links to it
     board: str = ""
     #: its contribution to the first sentences of the answer

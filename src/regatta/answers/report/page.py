@@ -37,6 +37,7 @@ _BOARDS = {
     "regatta-collectors": "collectors",
     "regatta-host-health": "host health",
     "regatta-history": "history",
+    "regatta-vectors": "vectors",
 }
 _ROOM_MS = 60_000
 #: where the values and figures are that a page has no room for

@@ -50,6 +50,7 @@ from regatta.figures.section import Section
 
 #: of the models, which this package must not import
 EVENTS: Topic[Any] = resolve_name("regatta.models.kernel_traces.topic.topic:EVENTS")
+PREDICTIONS: Topic[Any] = resolve_name("regatta.models.predict.topic.topic:PREDICTIONS")
 
 #: in page order
 TOPICS: tuple[Topic[Any], ...] = (
@@ -75,6 +76,7 @@ TOPICS: tuple[Topic[Any], ...] = (
     COUNTERS,
     GROWTH,
     EVENTS,
+    PREDICTIONS,
     MEMORY,
     SLEEPS,
     SERIES,

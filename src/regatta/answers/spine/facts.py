@@ -11,7 +11,7 @@ from typing import Any, get_args
 from regatta.host.errors import StoreError
 from regatta.host.facts import SETTINGS
 from regatta.host.files import parse_object
-from regatta.host.values.experiment import CapacityTarget, SteadyMethod, SteadyState
+from regatta.host.values.experiment import CapacityTarget, Predicted, SteadyMethod, SteadyState
 from regatta.host.values.levels import Levels
 from regatta.store.experiment_document import ExperimentDocument
 
@@ -40,6 +40,8 @@ class Facts:
     theta_percent: float = _DEFAULT_THETA_PERCENT
     #: targets whose highest load is wanted
     capacity: tuple[CapacityTarget, ...] = ()
+    #: None: nothing is predicted
+    predicted: Predicted | None = None
     #: factors that the spec compares
     compare: tuple[str, ...] = ()
     #: sets of modifiers with controlled compilation
@@ -106,6 +108,7 @@ def _facts(document: ExperimentDocument) -> Facts:
         impossible=_impossible(document),
         theta_percent=theta_percent,
         capacity=tuple(map(_target, experiment.get("capacity") or ())),
+        predicted=_predicted(experiment["predicted"]) if "predicted" in experiment else None,
         controlled=tuple(str(name) for name in experiment.get("controlled") or ()),
         minheaps_of={str(key): str(value) for key, value in (experiment.get("minheaps_of") or {}).items()},
         labels={str(key): str(value) for key, value in (experiment.get("labels") or {}).items()},
@@ -127,6 +130,11 @@ def _impossible(document: ExperimentDocument) -> tuple[tuple[str, str, tuple[str
     for cell, reason, *host in document.get("impossible") or ():
         hosts.setdefault((str(cell), str(reason)), {}).update(dict.fromkeys(map(str, host)))
     return tuple((cell, reason, tuple(own)) for (cell, reason), own in hosts.items())
+
+
+def _predicted(told: Mapping[str, Any]) -> Predicted:
+    name, table = map(str, told["primitives"])
+    return Predicted({str(key): str(text) for key, text in told["applications"].items()}, (name, table))
 
 
 def _target(target: Mapping[str, Any]) -> CapacityTarget:

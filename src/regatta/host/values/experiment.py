@@ -477,6 +477,16 @@ class Exclude:
 
 
 @dataclass(frozen=True)
+class Predicted:
+    """What is predicted from the measured primitives. Texts of files, so that an answer does not depend on their places."""
+
+    #: file or name of an application vector, as in the spec -> its text
+    applications: Mapping[str, str]
+    #: name of the table of primitives, as in the spec, and its text
+    primitives: tuple[str, str]
+
+
+@dataclass(frozen=True)
 class Experiment:
     """All contents of a spec. Immutable; equal specs give equal experiments."""
 
@@ -520,6 +530,8 @@ class Experiment:
     theta_percent: float = 1.0
     #: targets whose highest load is wanted; they change neither cells nor order
     capacity: tuple[CapacityTarget, ...] = ()
+    #: None: nothing is predicted; it changes neither cells nor order
+    predicted: Predicted | None = None
     #: folder for results, relative to the working directory of the command; `--results` overrides it
     results_directory: str = "results"
     #: user labels of the measured software, such as commit and build

@@ -180,6 +180,7 @@ def primitives_spec(
     hosts: Mapping[str, Sequence[str]],
     benchmarks: Collection[str],
     rounds: int,
+    application: Path,
 ) -> dict[str, Any]:
     """Return the spec that measures primitives in places: that of the domain's experiment, without its applications.
 
@@ -191,6 +192,7 @@ def primitives_spec(
         hosts: platform -> names of its hosts.
         benchmarks: labels of its benchmarks that are needed.
         rounds: of invocations.
+        application: file of the vector that the report predicts.
     """
     runtimes, collectors, sets = (
         list(dict.fromkeys(values))
@@ -236,4 +238,5 @@ def primitives_spec(
         "exclude": excluded,
         "baseline": dict.fromkeys(experiment.baseline),
         "invocations": {"fixed": rounds},
+        "predict": {"applications": [str(application.absolute())], "primitives": domain.table},
     }

@@ -112,7 +112,7 @@ def vectors_of_command(
     # Standard output is for the prediction.
     with redirect_stdout(sys.stderr):
         file, vector = _application(steps)
-        code = _measure(steps, vector) if steps.places else 0
+        code = _measure(steps, file, vector) if steps.places else 0
     if code:
         return code
     measured = (str(steps.results / primitives_name(steps.domain, steps.places)),) if steps.places else ()
@@ -253,7 +253,7 @@ def _needed(steps: _Steps, vector: ApplicationVector | None) -> list[str]:
     return [label for label, benchmark in of.items() if benchmark in wanted]
 
 
-def _measure(steps: _Steps, vector: ApplicationVector) -> int:
+def _measure(steps: _Steps, file: Path, vector: ApplicationVector) -> int:
     """Measure the primitives of an application in all places, in one experiment. What it has measured before stays part of it."""
     needed = set(_needed(steps, vector))
     rounds = steps.rounds
@@ -263,7 +263,7 @@ def _measure(steps: _Steps, vector: ApplicationVector) -> int:
         needed |= {one.label for one in steps.experiment.benchmarks if entry_of(one.label) in entries}
         rounds = max(rounds, earlier)
     value = primitives_spec(
-        steps.domain, steps.places, steps.experiment, steps.spec, steps.hosts, needed, rounds
+        steps.domain, steps.places, steps.experiment, steps.spec, steps.hosts, needed, rounds, file
     )
     cells = len(value["benchmarks"]) * len(_hosts_of(steps))
     click.echo(

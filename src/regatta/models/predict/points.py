@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from regatta.answers.kit.topic import Replacement
 from regatta.influx.client import Client
 from regatta.influx.journal import tagged
 from regatta.influx.points import APPLICATION, PREDICTION, VECTOR, Point, make_point
@@ -183,12 +184,18 @@ def _interval(number: Value) -> dict[str, Any]:
     return {**interval, "method": "mover", "reason": number.reason}
 
 
+def replacement_of(forecast: Forecast, time_ns: int) -> Replacement:
+    """Return the points of a forecast, which replace all of its applications. `time_ns`: UTC, of all points."""
+    names = sorted({one.application.name for one in forecast.applications})
+    conditions = [tagged(application=names, kind=[APPLICATION, PREDICTION])]
+    return Replacement(VECTOR, conditions, prediction_points(forecast, time_ns))
+
+
 def write_predictions(forecast: Forecast, client: Client, time_ns: int) -> int:
     """Replace the points of the applications of a forecast in the database; return the number of points.
 
     Raises:
         StoreError: the database does not answer, or the account may not write or delete.
     """
-    names = sorted({one.application.name for one in forecast.applications})
-    conditions = [tagged(application=names, kind=[APPLICATION, PREDICTION])]
-    return write_instead(client, VECTOR, conditions, prediction_points(forecast, time_ns))
+    found = replacement_of(forecast, time_ns)
+    return write_instead(client, found.measurement, found.conditions, found.points)

@@ -14,10 +14,10 @@ from typing import Annotated, Literal, get_args
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from regatta.host.errors import Problem
-from regatta.models.vectors.primitives import read_table
+from regatta.models.vectors.primitives import checked_table
 from regatta.spec.fields import MAX_ITEMS, Line, Name, Names, Strict, listed, one_or_list, refusal
 from regatta.spec.problems import shown_path
-from regatta.spec.yaml_lines import Document
+from regatta.spec.yaml_lines import Document, read_yaml
 
 #: type of a descriptor; "memory": mmap without one; "none": the call's first argument is no descriptor
 Kind = Literal[
@@ -304,7 +304,7 @@ def read_calls(path: Path) -> CallTable:
     Raises:
         SpecError: every problem of the file.
     """
-    model = read_table(path, CallsFile, _check_order)
+    model = checked_table(read_yaml(path, shown_path(path)), CallsFile, _check_order)
     return CallTable(model.rules, model.unknown, {"table": shown_path(path)})
 
 

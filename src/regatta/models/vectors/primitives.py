@@ -14,7 +14,7 @@ from regatta.host.errors import Problem, SpecError
 from regatta.models.vectors.values import Outside, PrimitiveUnit
 from regatta.spec.fields import MAX_ITEMS, Line, Name, ParameterName, ScalarValue, Strict, listed, refusal
 from regatta.spec.problems import check, shown_path
-from regatta.spec.yaml_lines import Document, read_yaml
+from regatta.spec.yaml_lines import Document, parse_yaml, read_yaml
 
 #: the folder of a clone's tables of primitives, and the name of the table for the operating system
 TABLES, OS = Path("configs") / "primitives", "os"
@@ -230,19 +230,27 @@ def read_primitives(path: Path) -> PrimitiveTable:
     Raises:
         SpecError: every problem of the file.
     """
-    model = read_table(path, PrimitivesFile, _check_shares)
-    return PrimitiveTable(model.primitives, shown_path(path), model.user_share)
+    return _primitives(read_yaml(path, shown_path(path)))
 
 
-def read_table(
-    path: Path, model: type[Model], also: Callable[[Model, Document, list[Problem]], None]
+def parse_primitives(text: str, file: str) -> PrimitiveTable:
+    """Read a table of primitives from text; `file` is its name in problems. Raises the errors of `read_primitives`."""
+    return _primitives(parse_yaml(text.encode(), file))
+
+
+def _primitives(document: Document) -> PrimitiveTable:
+    model = checked_table(document, PrimitivesFile, _check_shares)
+    return PrimitiveTable(model.primitives, document.file, model.user_share)
+
+
+def checked_table(
+    document: Document, model: type[Model], also: Callable[[Model, Document, list[Problem]], None]
 ) -> Model:
-    """Read a table as a model; `also` adds the problems that need the whole file.
+    """Return a table as a model; `also` adds the problems that need the whole file.
 
     Raises:
         SpecError: every problem of the file.
     """
-    document = read_yaml(path, shown_path(path))
     problems: list[Problem] = []
     found = check(model, document, problems)
     if found is not None:

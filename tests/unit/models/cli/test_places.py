@@ -33,6 +33,7 @@ from regatta.spec.load import load_spec
 from regatta.spec.registries import Registries, read_registries
 
 HOME = Path(__file__).resolve().parents[4]
+VECTOR = HOME / "configs" / "applications" / "apache-cgi.yml"
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +184,7 @@ def test_the_spec_measures_exactly_the_places(
     suite = read_primitives(find_primitives(domain.table, HOME)).primitives["user_work"].series.suite
     labels = [one.label for one in experiment.benchmarks if one.suite == suite]
     value = primitives_spec(
-        domain, places, experiment, HOME / EXPERIMENTS / domain.experiment, names, labels, 4
+        domain, places, experiment, HOME / EXPERIMENTS / domain.experiment, names, labels, 4, VECTOR
     )
     path = tmp_path / "primitives.yml"
     path.write_text(json.dumps(value))
@@ -192,6 +193,8 @@ def test_the_spec_measures_exactly_the_places(
     assert [one.label for one in found.benchmarks] == labels
     assert found.rounds == experiment.rounds - experiment.invocations + 4
     assert len(found.hosts) == hosts
+    assert found.predicted is not None
+    assert found.predicted.applications == {str(VECTOR): VECTOR.read_text()}
     cells = {
         (
             host.name,
