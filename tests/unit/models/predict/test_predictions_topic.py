@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from helpers.golden import Golden
+from helpers.influx_server import InfluxServer
 from helpers.synthetic_journal import native, record, write_experiment
 from regatta.answers.report.answer import answer_experiment
 from regatta.answers.report.documents import document_of
 from regatta.answers.report.page import write_report
+from regatta.cli.ingest import ingest
 from regatta.host.errors import SpecError
 from regatta.host.values.experiment import Predicted
 from regatta.models.predict.topic.compute import Predictions, vectors_of
@@ -132,3 +135,30 @@ def test_every_problem_of_the_files_is_found(golden: Golden) -> None:
         vectors_of(Predicted(texts, ("own", "primitives: {}\n")))
     golden("problems", str(caught.value))
     assert len(caught.value.problems) >= 5
+
+
+def test_the_database_has_the_predictions_once_and_verifies_them(
+    tmp_path: Path, influx_server: InfluxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = influx_server.new_database()
+    monkeypatch.setenv("REGATTA_INFLUX", str(influx_server.write_settings(tmp_path, database)))
+    folder = experiment(tmp_path / "made-up", asked(VECTOR))
+
+    def ingested(*options: str) -> int:
+        done = CliRunner().invoke(ingest, [str(folder), *options], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        (counted,) = influx_server.query(
+            "SELECT count(value) FROM vector WHERE kind = 'prediction'", database
+        )
+        return int(counted["values"][0][1])
+
+    # on each of two systems: one primitive, and the elapsed, kernel and user time
+    assert ingested() == 2 * (1 + 3)
+    assert ingested("--verify") == 2 * (1 + 3)
+    # A changed vector replaces the predictions of the old one.
+    document = json.loads((folder / "plan" / "experiment.json").read_text())
+    text = VECTOR.replace("{primitive: stat", "{primitive: user_work, count: 1}, {primitive: stat")
+    document["experiment"]["predicted"]["applications"] = {"0.yml": text}
+    (folder / "plan" / "experiment.json").write_text(json.dumps(document))
+    assert ingested() == 2 * (2 + 3)
+    assert ingested("--verify") == 2 * (2 + 3)
