@@ -84,7 +84,7 @@ ELSEWHERE = {
     "./regatta run configs/experiments/hbench-os.yml": "Docker and half an hour: test_hbench_os.py",
     "./regatta vector system hbench-os": "after hbench-os: unit/models/cli/test_predict_command.py",
     "./regatta predict apache-static --on hbench-os": "after hbench-os: unit/models/cli/test_predict_command.py",
-    './regatta predict --on "local half-quota" -- sort docs/spec.md': "minutes: test_predicted_commands.py",
+    './regatta predict --on "local one-processor" -- sort docs/spec.md': "minutes: test_predicted_commands.py",
     './regatta predict --on "temurin-21" "temurin-25 g1" -- java -jar app.jar': "a jar of the reader: test_predicted_commands.py",
     "./regatta history results/demo other/demo": "a second experiment: unit/answers/history/test_history.py",
     "./regatta gate bench/gate.yml --baseline main": "a project of the reader: test_gate.py",

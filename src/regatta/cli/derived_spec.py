@@ -83,6 +83,8 @@ def derived_spec(
         **({"order": "randomized-blocks"} if experiment.order == DUET else {}),
         # Both sides are in the same blocks, so that changes of the host cancel without one.
         "canary": None,
+        # Its primitives are measured by the experiment of the user.
+        "predict": None,
     }
 
 

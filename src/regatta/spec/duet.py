@@ -40,6 +40,8 @@ def _excluded(experiment: Experiment) -> Iterator[tuple[KeyPath, str, str]]:
         yield ("modifiers",), "no recording of the events of the host", "events"
     if experiment.capacity:
         yield ("capacity",), "no targets of single alternatives", "capacity"
+    if experiment.predicted:
+        yield ("predict",), "no predictions from costs of single alternatives", "predict"
     if stopping is not None and stopping.rule == PER_CELL:
         yield ("invocations", "adaptive", "rule"), "a rule for comparisons", PER_CELL
     if stopping is not None and stopping.seconds is not None:

@@ -55,9 +55,10 @@ def read_predicted(
         text = _text(name, home / APPLICATIONS, folder, where(("applications", index)), problems)
         if name in texts:
             problems.append(Problem(where(("applications", index)), "each once", repr(name), "remove one"))
-        texts[name] = text or ""
+        if text is not None:
+            texts[name] = text
     table = _text(spec.primitives, home / TABLES, folder, where(("primitives",)), problems)
-    if table is None or not all(texts.values()):
+    if table is None or len(texts) < len(spec.applications):
         return None
     found = Predicted(texts, (spec.primitives, table))
     # The models must not be imported here.
@@ -72,11 +73,11 @@ def read_predicted(
 
 def _text(name: str, registry: Path, folder: Path, where: str, problems: list[Problem]) -> str | None:
     """Return the text of a file, or of a name in a registry; None with a problem."""
-    path = folder / name
-    if not path.is_file():
-        path = registry / f"{name.removesuffix(_SUFFIX)}{_SUFFIX}"
     shown = registry.relative_to(registry.parents[1])
     try:
+        path = folder / name
+        if not path.is_file():
+            path = registry / f"{name.removesuffix(_SUFFIX)}{_SUFFIX}"
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:

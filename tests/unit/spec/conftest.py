@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -46,7 +45,8 @@ def wrong(load: Callable[..., Experiment]) -> Callable[..., tuple[Problem, ...]]
             load(text, more)
         assert caught.value.exit_code == 2
         for problem in caught.value.problems:
-            told = str(problem).lower()
+            # The key `predict` is no `dict`.
+            told = str(problem).lower().replace("predict", "")
             for jargon in (
                 "pydantic",
                 "validator",
@@ -57,8 +57,7 @@ def wrong(load: Callable[..., Experiment]) -> Callable[..., tuple[Problem, ...]]
                 "extra input",
                 "tuple",
             ):
-                # `predict` is none.
-                assert not re.search(rf"(?<![a-z]){jargon}", told)
+                assert jargon not in told
         return caught.value.problems
 
     return problems

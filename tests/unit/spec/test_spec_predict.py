@@ -29,6 +29,7 @@ def files(home: Path) -> None:
     write(home / "configs/suites/web.yml", SUITE)
     write(home / "configs/applications/page.yml", VECTOR)
     write(home / "configs/primitives/os.yml", TABLE)
+    write(home / "empty.yml", "")
     write(home / "own.yml", VECTOR.replace("NAME", "own"))
     write(
         home / "system.yml",
@@ -57,7 +58,9 @@ def test_the_experiment_has_the_texts_of_registered_and_other_files(load: Load) 
         ("{applications: []}", "predict.applications", "", ""),
         ("{}", "predict.applications", "missing", ""),
         ("{application: page}", "predict.application", "", ""),
+        ("{applications: [" + "x" * 300 + "]}", "predict.applications[0]", "xxx", "page"),
         # The files themselves are wrong.
+        ("{applications: empty.yml}", "empty.yml", "", ""),
         ("{applications: system.yml}", "system.yml", "a system vector", "applications"),
         ("{applications: page, primitives: own.yml}", "own.yml", "", ""),
     ],

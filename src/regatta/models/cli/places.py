@@ -90,7 +90,12 @@ class Places:
                 if domain.of_java
                 else {}
             ),
-            "modifier": {**registries.modifiers, **own},
+            "modifier": {
+                name: one
+                for name, one in {**registries.modifiers, **own}.items()
+                # A compiled program has no flags of a JVM.
+                if domain.of_java or not one.flags
+            },
         }
         self._registries = registries
 
@@ -121,14 +126,17 @@ class Places:
             )
         runtime = next(iter(found.get("runtime", ())), HOST_JAVA if self._domain.of_java else "")
         collector = next(iter(found.get("collector", ())), DEFAULT if self._domain.of_java else "")
-        return Place(platform, runtime, collector, tuple(found["modifier"]))
+        # In one order, so that places with the same modifiers are equal.
+        modifiers = tuple(name for name in self._names["modifier"] if name in found["modifier"])
+        return Place(platform, runtime, collector, modifiers)
 
     def _unknown(self, text: str, word: str) -> Problem:
         kinds = list(self._names)
         near = get_close_matches(word, [name for names in self._names.values() for name in names], 3, 0.5)
         fix = f"did you mean {' or '.join(near)}?" if near else "choose one that `regatta list` shows"
-        if word in self._registries.runtimes or word in self._registries.collectors:
-            fix = "name a JVM or a collector only with a command that is `java`"
+        others = {**self._registries.runtimes, **self._registries.collectors, **self._registries.modifiers}
+        if not self._domain.of_java and word in others:
+            fix = "name a JVM, a collector or their modifiers only with a command that is `java`"
         expected = f"a system, an experiment, or a place ({', '.join(kinds[:-1])} or {kinds[-1]})"
         return Problem(f"--on {text!r}", expected, repr(word), fix)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from regatta.models.predict.forecast import Forecast
     from regatta.models.predict.predictions import Replaced, Request, RequestedApplication
     from regatta.models.predict.what_if import Change
-    from regatta.models.vectors.sources import Sources
+    from regatta.models.vectors.sources import Sources, SystemSource
     from regatta.models.vectors.values import ApplicationVector
 
 
@@ -194,7 +194,7 @@ def predict(
     `regatta predict gc APP... --on EXPERIMENT` predicts garbage collections instead, and `regatta predict files APP... --on
     EXPERIMENT` times with less memory or on other disks.
 
-    Exit codes: 0 predicted · 2 wrong vector, name or option · 3 unreadable experiment.
+    Exit codes: 0 predicted · 1 COMMAND or a measurement failed · 2 wrong vector, name or option · 3 unreadable experiment.
     """
     from regatta.models.predict.predictions import Request, forecast_of
     from regatta.models.vectors.primitives import OS
@@ -205,19 +205,14 @@ def predict(
     if bool(command) == bool(applications):
         raise click.UsageError("expected either APP, or a command after --")
     if command:
-        from regatta.models.cli.predict_command import vectors_of_command
+        from regatta.models.cli.places import domain_of
 
         if primitives != OS:
             raise click.UsageError(
                 "--primitives: expected together with APP; a command uses the table of its kind"
             )
-        named = vectors_of_command(command, systems, results, rounds, level or _LEVEL)
-        if isinstance(named, int):
-            return named
-        applications, systems, primitives = [named.application], named.systems, named.table
+        primitives = domain_of(command).table
     sources = Sources(known_home(), results, summary, primitives)
-    asked = named_applications(applications, sources)
-    _check_benchmark(benchmark, asked, replacements, sources)
     if own_code and replacements:
         got = f"--replace {replacements[0]}"
         fix = "remove one of them; speedups are within one system"
@@ -229,10 +224,25 @@ def predict(
     if ingest:
         _check_ingest(changes, sources)
     costs, counts = _changes(changes, sources)
+    searched = tuple(
+        path for name in measured if (path := sources.experiment(name, "--measured")) is not None
+    )
+    more: list[SystemSource] = []
+    if command:
+        from regatta.models.cli.predict_command import vectors_of_command
+
+        # Before anything is traced or measured.
+        sources.check()
+        vectors = vectors_of_command(command, systems, sources, results, rounds, level or _LEVEL)
+        if isinstance(vectors, int):
+            return vectors
+        applications, systems, more = [vectors.application], vectors.systems, vectors.measured
+    asked = named_applications(applications, sources)
+    _check_benchmark(benchmark, asked, replacements, sources)
     request = Request(
         tuple(asked),
-        tuple(named_systems(systems, sources)),
-        tuple(path for name in measured if (path := sources.experiment(name, "--measured")) is not None),
+        (*named_systems(systems, sources), *more),
+        searched,
         benchmark,
         costs,
         counts,

@@ -1,7 +1,6 @@
 """Predictions as points: how often an application uses each primitive, and the predicted time on each system.
 
-They belong to no journal: `regatta predict --ingest` replaces the points of these applications in the
-database.
+The answer of an experiment whose spec has `predict` has them, and `regatta predict --ingest` writes those of other applications.
 """
 
 from __future__ import annotations
@@ -185,9 +184,14 @@ def _interval(number: Value) -> dict[str, Any]:
 
 
 def replacement_of(forecast: Forecast, time_ns: int) -> Replacement:
-    """Return the points of a forecast, which replace all of its applications. `time_ns`: UTC, of all points."""
+    """Return the points of a forecast, which replace those of its applications on systems of the same experiments.
+
+    `time_ns`: UTC, of all points.
+    """
     names = sorted({one.application.name for one in forecast.applications})
-    conditions = [tagged(application=names, kind=[APPLICATION, PREDICTION])]
+    systems = [system for one in forecast.applications for system in one.systems]
+    experiments = sorted({system.provenance.get("experiment", "") for system in systems})
+    conditions = [tagged(application=names, kind=[APPLICATION, PREDICTION], experiment=experiments)]
     return Replacement(VECTOR, conditions, prediction_points(forecast, time_ns))
 
 

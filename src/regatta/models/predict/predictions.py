@@ -288,7 +288,7 @@ class _Forecaster:
         ]
         heap = told.get("heap", "")
         alike = [vector for vector in found if vector.provenance.get("heap", "") == heap]
-        if not alike and not heap and len(found) == 1:
+        if not alike and not heap and len({vector.provenance.get("heap", "") for vector in found}) == 1:
             # The application names no heap, and there is only one.
             alike = found
         return alike[0] if alike else None

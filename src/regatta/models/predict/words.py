@@ -38,7 +38,7 @@ def sentences_of(forecast: Forecast) -> tuple[str, ...]:
         found += _accuracy(one)
         found += _system_share(one)
         found += _saving(one)
-    found += _all_together(forecast)
+    found += all_together(forecast)
     return tuple(found)
 
 
@@ -121,7 +121,7 @@ def _accuracy(one: ApplicationForecast) -> list[str]:
     return sentences
 
 
-def _all_together(forecast: Forecast) -> list[str]:
+def all_together(forecast: Forecast) -> list[str]:
     """Summarize the pairs of several applications."""
     pairs = [pair for one in forecast.applications for pair in one.pairs]
     found = accuracy_of(pairs)

@@ -31,7 +31,8 @@ class Finished:
 class GatedCommand:
     """A process that waits, and executes the command on release."""
 
-    def __init__(self, command: Sequence[str], output: IO[bytes]) -> None:
+    def __init__(self, command: Sequence[str], output: IO[bytes], *, with_errors: bool = False) -> None:
+        """Start it; `output` receives its standard output, `with_errors` also its standard error."""
         program = shutil.which(command[0])
         if program is None:
             raise HostError(
@@ -43,7 +44,7 @@ class GatedCommand:
         self.finished: Finished | None = None
         self.pid = os.fork()
         if self.pid == 0:
-            _become(program, self.command, reading, failing, output.fileno())
+            _become(program, self.command, reading, failing, output.fileno(), with_errors)
         os.close(reading)
         os.close(failing)
 
@@ -86,7 +87,9 @@ class GatedCommand:
                 time.sleep(0.01)
 
 
-def _become(program: str, command: list[str], gate: int, failing: int, output: int) -> None:
+def _become(
+    program: str, command: list[str], gate: int, failing: int, output: int, with_errors: bool
+) -> None:
     """In the child: wait, then execute the command. Never returns."""
     try:
         os.setpgid(0, 0)
@@ -97,6 +100,8 @@ def _become(program: str, command: list[str], gate: int, failing: int, output: i
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.set_inheritable(0, True)
         os.dup2(output, 1)
+        if with_errors:
+            os.dup2(output, 2)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
         if os.read(gate, 1):

@@ -147,7 +147,7 @@ def run_driver(
 def _to_its_end(command: Sequence[str], tracer: Tracer, quiet: bool = False) -> tuple[Finished, str, Tally]:
     """Run a command. Return how it ended, the end of its output, and the tally of the tracer."""
     with tempfile.TemporaryFile() as output:
-        gated = GatedCommand(command, output)
+        gated = GatedCommand(command, output, with_errors=quiet)
         try:
             tracer.start(gated.pid, gated=True)
             gated.release()

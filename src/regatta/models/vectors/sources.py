@@ -114,14 +114,15 @@ class Sources:
         return []
 
     def knows_system(self, name: str) -> bool:
-        """Return whether `systems` looks for vectors under this name, found or not."""
+        """Return whether `systems` finds vectors, or an experiment, under this name."""
         inside = f"{name.rstrip('/')}/"
-        registry = self._registered(SYSTEMS)
+        if not name.strip():
+            return False
         return (
             self._file(name, SYSTEMS) is not None
             or self._experiment(name) is not None
-            or any(key.startswith(inside) for key in registry)
-            or Path(name).is_dir()
+            or any(key.startswith(inside) for key in self._registered(SYSTEMS))
+            or any(Path(name).glob(f"*{_SUFFIX}"))
         )
 
     def registered_systems(self) -> list[SystemVector]:
@@ -153,6 +154,10 @@ class Sources:
         if files:
             self._warn_of_older(folder, files)
             return self._of_files(files, folder)
+        return self.measured(folder)
+
+    def measured(self, folder: Path) -> list[SystemSource]:
+        """Return the systems of an experiment, computed from its records."""
         try:
             vectors, told = system_vectors(folder, self.table, self._summary)
         except SpecError as error:

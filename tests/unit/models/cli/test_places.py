@@ -97,6 +97,7 @@ def test_a_place_is_named_by_its_words_in_any_order(
         (SYSTEM_CALLS, "xyz"),
         # A compiled program has no JVM.
         (SYSTEM_CALLS, "temurin-21"),
+        (SYSTEM_CALLS, "local interpreter"),
         (SYSTEM_CLASSES, "temurin-21 temurin-25"),
         (SYSTEM_CLASSES, "cpython"),
     ],
@@ -228,8 +229,14 @@ def test_only_benchmarks_of_used_primitives_are_needed() -> None:
     }
 
 
-@pytest.mark.parametrize("label", ["lm/lat_rand:default function=drand48", 'a/b:c text="x y"', "a/b:c"])
-def test_the_entry_of_a_label_has_all_of_its_parts(label: str) -> None:
-    entry = entry_of(label)
-    assert entry["suite"] == label.partition("/")[0]
-    assert ("parameters" in entry) == ("=" in label)
+def test_the_entry_of_a_label_has_all_of_its_parts() -> None:
+    assert entry_of("a/b:c") == {"suite": "a", "benchmark": "b", "size": "c"}
+    assert entry_of('lm/x:y call=stat text="x y"') == {
+        "suite": "lm", "benchmark": "x", "size": "y", "parameters": {"call": "stat", "text": "x y"},
+    }  # fmt: skip
+
+
+def test_modifiers_in_any_order_are_one_place(registries: Registries) -> None:
+    places = places_of(SYSTEM_CALLS, registries)
+    one = places.place("local half-quota one-processor")
+    assert one == places.place("one-processor+half-quota+half-quota local")

@@ -18,7 +18,8 @@ from regatta.answers.report.page import write_report
 from regatta.cli.ingest import ingest
 from regatta.host.errors import SpecError
 from regatta.host.values.experiment import Predicted
-from regatta.models.predict.topic.compute import Predictions, vectors_of
+from regatta.models.predict.topic.compute import vectors_of
+from regatta.models.predict.topic.result import Predictions
 from regatta.models.predict.topic.topic import PREDICTIONS
 
 ROUNDS = 5

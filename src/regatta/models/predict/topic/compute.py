@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
-from regatta.answers.spine.context import Context
 from regatta.host.errors import Problem, RegattaError, SpecError
 from regatta.host.values.experiment import Predicted
 from regatta.models.predict.forecast import Forecast
 from regatta.models.predict.predictions import Request, RequestedApplication, forecast_of
+from regatta.models.predict.topic.result import Predictions
 from regatta.models.vectors.files import parse_vector
 from regatta.models.vectors.measured import system_vectors
 from regatta.models.vectors.primitives import PrimitiveTable, parse_primitives
 from regatta.models.vectors.sources import Sources, SystemSource, no_primitive
 from regatta.models.vectors.values import ApplicationVector
 from regatta.spec.home import known_home
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """The predictions of an experiment. `forecast`: None if nothing is predicted. `problem`: why not; "": nothing was asked."""
-
-    forecast: Forecast | None = None
-    problem: str = ""
 
 
 def vectors_of(predicted: Predicted) -> tuple[list[ApplicationVector], PrimitiveTable]:
@@ -56,13 +47,15 @@ def vectors_of(predicted: Predicted) -> tuple[list[ApplicationVector], Primitive
     return list(found.values()), table
 
 
-def predict_experiment(context: Context) -> Predictions:
-    """Predict on every system of an experiment, and compare with its measured times."""
-    predicted = context.facts.predicted
-    if predicted is None:
-        return Predictions()
+def predict_experiment(predicted: Predicted, folder: Path) -> Predictions:
+    """Predict on every system of an experiment, and compare with its measured times.
+
+    Args:
+        predicted: what its spec asks for.
+        folder: `results/<experiment>`.
+    """
     try:
-        return Predictions(_forecast(predicted, context.folder.path))
+        return Predictions(_forecast(predicted, folder))
     except RegattaError as error:
         return Predictions(problem=str(error))
 
