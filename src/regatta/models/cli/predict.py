@@ -189,7 +189,7 @@ def predict(
     APP is the file of an application vector, or a name in configs/applications. With weights, all APPs form one mix.
 
     With COMMAND, any program is predicted: it is traced, and the primitives that it uses are measured in the places after --on.
-    What was traced and measured before is used again.
+    Earlier traces and measurements are used again.
 
     `regatta predict gc APP... --on EXPERIMENT` predicts garbage collections instead, and `regatta predict files APP... --on
     EXPERIMENT` times with less memory or on other disks.
