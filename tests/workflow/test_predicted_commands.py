@@ -22,9 +22,12 @@ from regatta.models.vectors.values import ApplicationVector, SystemVector
 
 #: what the experiments on primitives measure, cut down: change in the text of a spec
 SHORTER = {
-    "hbench-os.yml": {"interval_us: 200000": "interval_us: 5000", "user_share_us: 300000": "user_share_us: 5000"},
+    "hbench-os.yml": {"interval_us: 200000": "interval_us: 20000", "user_share_us: 300000": "user_share_us: 20000"},
     "hbench-java.yml": {"benchmark: all}": "benchmark: all, size: quick}", "count: 20, warmup: 12": "count: 1, warmup: 0"},
 }  # fmt: skip
+
+
+UNSTABLE = "the load is too unstable"
 
 
 class _Home:
@@ -52,6 +55,10 @@ class _Home:
 
     def predict(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         done = self.small.regatta("predict", *arguments)
+        for _ in range(2):
+            # The program refuses to measure on a machine that is too busy, and the same command goes on.
+            if done.returncode == 1 and UNSTABLE in done.stderr:
+                done = self.small.regatta("predict", *arguments)
         assert done.returncode == code, done.stderr
         return done
 
@@ -63,9 +70,11 @@ class _Home:
         paths = sorted((self.root / "results").glob(f"primitives-*/{SPEC}"))
         return {path.parent.name: json.loads(path.read_text()) for path in paths}
 
-    def records(self) -> int:
+    def invocations(self) -> set[str]:
+        """Ids of those that were measured, in all experiments."""
         paths = (self.root / "results").glob("primitives-*/journal/*/0*.jsonl")
-        return sum(len(path.read_bytes().splitlines()) for path in paths)
+        lines = [line for path in paths for line in path.read_bytes().splitlines()]
+        return {f"{one['host']} {one['invocation_id']}" for one in map(json.loads, lines)}
 
 
 def why_no_processor() -> str:
@@ -122,11 +131,11 @@ def test_a_program_is_predicted_by_its_system_calls_and_nothing_is_done_twice(ho
     assert {"lat_rand", "lat_simple"} <= measured
     # It has no network.
     assert "lat_serve" not in measured
-    records = home.records()
-    assert records == len(spec["benchmarks"]) * 2 * 3
+    measured_once = home.invocations()
+    assert len(measured_once) == len(spec["benchmarks"]) * 2 * 3
     again = home.predict(*command)
     assert json.loads(again.stdout) == json.loads(done.stdout)
-    assert home.records() == records
+    assert home.invocations() == measured_once
     (line,) = [line for line in again.stderr.splitlines() if "predict from these vectors" in line]
     words = line.partition(": ")[2].split()
     assert words[:2] == ["regatta", "predict"]
@@ -142,7 +151,7 @@ def test_a_program_is_predicted_by_its_system_calls_and_nothing_is_done_twice(ho
     added = [entry for entry in wider["benchmarks"] if entry not in spec["benchmarks"]]
     assert added
     assert [entry for entry in wider["benchmarks"] if entry not in added] == spec["benchmarks"]
-    assert home.records() == records + len(added) * 2 * 3
+    assert len(home.invocations() - measured_once) == len(added) * 2 * 3
 
 
 @pytest.mark.skipif(
@@ -184,7 +193,7 @@ def test_a_wrong_command_is_refused_before_anything_runs(home: _Home) -> None:
         (("--on", "local", "--"), "expected either APP"),
         (("--on", "", "--", "true"), "platform in a place"),
         (("--on", "local interpreter", "--", "true"), "only with a command that is `java`"),
-        (("--on", "local", "--what-if", "stat=0.5y", "--", "true"), "stat=0.5y"),
+        (("--on", "local", "--what-if", "stat=0.5y", "--", "true"), "expected a change"),
         (("--on", "local", "--measured", "nothing", "--", "true"), "--measured"),
     ):
         done = home.predict(*arguments, code=2)

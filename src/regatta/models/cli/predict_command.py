@@ -347,7 +347,8 @@ def _measure(steps: _Steps, vector: ApplicationVector) -> int:
         f"measuring {counted(benchmarks, 'benchmark')} of primitives: {cells}, {steps.rounds} rounds",
         err=True,
     )
-    return run_derived(value, SPEC, steps.home, steps.results, None, False, lambda code: None)
+    # The same command goes on after a failure.
+    return run_derived(value, SPEC, steps.home, steps.results, None, True, lambda code: None)
 
 
 def _asked_before(path: Path) -> list[object]:
