@@ -41,7 +41,7 @@ def test_the_experiment_has_the_texts_of_registered_and_other_files(load: Load) 
     names = {"page": VECTOR, "own.yml": VECTOR.replace("NAME", "own")}
     found = load(SPEC, "predict: {applications: [page, own.yml]}").predicted
     assert found == Predicted(names, ("os", TABLE))
-    assert load(SPEC, "predict: {applications: page, primitives: os.yml}").predicted == Predicted(
+    assert load(SPEC, "predict: {applications: page,primitives: os.yml}").predicted == Predicted(
         {"page": VECTOR}, ("os.yml", TABLE)
     )
     assert load(SPEC).predicted is None
