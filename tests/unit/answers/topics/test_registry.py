@@ -20,7 +20,8 @@ from regatta.answers.report.page import render
 FOLDERS = sorted(path.parent.name for path in Path(topics.__path__[0]).glob("*/topic.py"))
 #: package of each topic's module, by its key
 PACKAGES = {name: f"regatta.answers.topics.{name}" for name in FOLDERS} | {
-    "events": "regatta.models.kernel_traces.topic"
+    "events": "regatta.models.kernel_traces.topic",
+    "predictions": "regatta.models.predict.topic",
 }
 
 
