@@ -29,7 +29,9 @@ _PREDICTED = chosen("experiment", "application", also="\"kind\" = 'prediction'")
 _OF_SYSTEM = ("host", "platform", "runtime", "system")
 _OF_ENTRY = (*_OF_SYSTEM, "primitive", "parameters")
 _PREDICT = "`regatta predict APP... --on SYSTEM... --ingest`"
-_UNPREDICTED = f"run {_PREDICT}, and choose the experiment that measured the systems"
+_UNPREDICTED = (
+    f"set `predict` in the spec or run {_PREDICT}, and choose the experiment that measured the systems"
+)
 
 
 def vectors() -> Dashboard:
@@ -52,7 +54,7 @@ def vectors() -> Dashboard:
                 Row(10, ((24, _costs()),)),
                 Row(10, ((24, repeated(_curve(), "curve")),)),
             ), collapsed=False),
-            Section(f"Predictions (from {_PREDICT})", (
+            Section(f"Predictions (from `predict` in a spec, or {_PREDICT})", (
                 Row(8, ((24, _ranking()),)),
                 Row(10, ((12, _contributions()), (12, _kernel()))),
             ), collapsed=False),

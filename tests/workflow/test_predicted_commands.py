@@ -114,6 +114,9 @@ def test_a_program_is_predicted_by_its_system_calls_and_nothing_is_done_twice(ho
         "sort",
         "words",
     )
+    # A place comes before a folder of the same name.
+    (home.root / "local").mkdir()
+    (home.root / "local" / "suite.yml").write_text("suite: own\n")
     done = home.predict(*command)
     (found,) = json.loads(done.stdout)["applications"]
     # Its own code is scaled from this machine, which was measured with the place that was named.

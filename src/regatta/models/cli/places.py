@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -216,13 +217,7 @@ def primitives_spec(
         for host in hosts[place.platform]
     }
     names = list(dict.fromkeys(place.platform for place in places))
-    crossed = [
-        (host, runtime, collector, modifiers)
-        for host in dict.fromkeys(host for name in names for host in hosts[name])
-        for runtime in runtimes
-        for collector in collectors
-        for modifiers in sets
-    ]
+    every_host = dict.fromkeys(host for name in names for host in hosts[name])
     excluded = [
         {
             "host": host,
@@ -230,7 +225,7 @@ def primitives_spec(
             **({"collector": collector} if collector else {}),
             "modifiers": list(modifiers),
         }
-        for host, runtime, collector, modifiers in crossed
+        for host, runtime, collector, modifiers in product(every_host, runtimes, collectors, sets)
         if (host, runtime, collector, modifiers) not in wanted
     ]
     return {

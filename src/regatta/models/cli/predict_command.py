@@ -163,14 +163,19 @@ def _steps(
     spec = home / EXPERIMENTS / domain.experiment
     experiment = load_spec(spec, home)
     places = Places(domain, registries, experiment)
-    known = [name for name in systems if sources.knows_system(name)]
+    known: list[str] = []
     asked: list[Place] = []
     for name in systems:
-        found = None if name in known else places.place(name)
-        if isinstance(found, Problem):
-            problems.append(found)
-        elif found is not None:
+        found = places.place(name)
+        if sources.knows_system(name):
+            known.append(name)
+        elif isinstance(found, Place):
             asked.append(found)
+        elif name.strip() and Path(name).is_dir():
+            # A folder of vectors; a place of the same name comes first.
+            known.append(name)
+        else:
+            problems.append(found)
     if problems:
         raise SpecError(problems)
     here = places.traced(command, os.environ)

@@ -114,7 +114,7 @@ class Sources:
         return []
 
     def knows_system(self, name: str) -> bool:
-        """Return whether `systems` finds vectors, or an experiment, under this name."""
+        """Return whether a name is a file, an experiment, or in the registry: `systems` then takes it for no folder."""
         inside = f"{name.rstrip('/')}/"
         if not name.strip():
             return False
@@ -122,7 +122,6 @@ class Sources:
             self._file(name, SYSTEMS) is not None
             or self._experiment(name) is not None
             or any(key.startswith(inside) for key in self._registered(SYSTEMS))
-            or any(Path(name).glob(f"*{_SUFFIX}"))
         )
 
     def registered_systems(self) -> list[SystemVector]:
