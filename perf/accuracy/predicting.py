@@ -1,15 +1,16 @@
 """Show how often intervals of `regatta predict` contain the measured value, for applications and systems that were left out.
 
 The data are the predicted and measured times of docs/vectors.md: six applications on six JVMs, and four web servers on three systems of
-another machine. Their intervals contain the errors of costs, counts and measurements. The model's own error is fitted to some of them
+another machine; and the errors of docs/gc.md: collections of seven applications by the collectors of two JVMs, which are the systems. Their
+intervals contain the errors of costs, counts and measurements. The model's own error is fitted to some of them
 and added to the others: without one application, without one system, or without both. Ratios of all applications are fitted together,
 times apart. A speedup is the ratio of the times of two applications on one system.
 
 The columns are the shares of intervals, at five levels, that contain the difference between prediction and measurement. The Monte-Carlo
 error of a share comes from the shares of the applications, whose values depend on each other. `x / ÷` is how far the model's own error
 alone reaches, in the median. Of the ratios that were measured to differ from 1, `right`, `open` and `wrong` count the predicted intervals
-above, around and below 1 in the measured direction. The last lines are the numbers of `regatta.models.predict.model_error`, fitted to
-all data. It takes three seconds.
+above, around and below 1 in the measured direction. The last lines are the numbers of `regatta.models.predict.model_error` and
+`regatta.models.gc.added_time`, fitted to all data. It takes three seconds.
 
     .venv/bin/python perf/accuracy/predicting.py
 """
@@ -31,9 +32,13 @@ from frame import ERRORS
 from scipy.optimize import minimize, minimize_scalar
 from scipy.stats import norm
 
-from regatta.models.predict.model_error import OF_LIBRARIES, OF_SYSTEM_CALLS, ModelError
+from regatta.models.gc.added_time import MODEL_ERRORS
+from regatta.models.gc.collection_log import CYCLE, FULL, YOUNG
+from regatta.models.predict.model_error import OF_LIBRARIES, OF_SYSTEM_CALLS
+from regatta.models.vectors.model_error import ModelError
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "vectors.md"
+_DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCUMENT, COLLECTIONS = _DOCS / "vectors.md", _DOCS / "gc.md"
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 #: per cent of intervals of 95 %
 GOAL = (90.0, 97.0)
@@ -165,6 +170,24 @@ def times_of(cells: Sequence[Cell]) -> list[Error]:
     ]
 
 
+def collections_of(text: str, kind: str) -> list[Error]:
+    """Return the errors of the time of one kind of collections, from the table with a row for each collector and release.
+
+    Raises:
+        ValueError: no such row.
+    """
+    found = []
+    for row in re.findall(rf"^\| {kind}s?, (.*) \|$", text, re.MULTILINE):
+        system, *cells, _ = (cell.strip() for cell in row.split("|"))
+        for application, cell in enumerate(cells):
+            if cell:
+                error = math.log1p(float(cell.removesuffix(" %").replace("−", "-")) / 100.0)
+                found.append(Error(f"application {application}", (system,), error, 0.0, 0.0, 0.0))
+    if not found:
+        raise ValueError(f"{COLLECTIONS}: expected a table with rows `| {kind}, COLLECTOR, RELEASE | ...`")
+    return found
+
+
 def fitted(errors: Sequence[Error]) -> ModelError:
     """Return the model's own error by maximum likelihood: normal errors of both kinds, all pairs as if independent."""
     value, variance, log_ratio = (
@@ -279,8 +302,9 @@ class Row:
         return counts["right"], counts["open"], counts["wrong"]
 
 
-def fits_of(text: str) -> dict[str, tuple[list[Error], ModelError]]:
+def fits_of() -> dict[str, tuple[list[Error], ModelError]]:
     """Return what is fitted together, and the error that the product uses for it."""
+    text, collections = DOCUMENT.read_text(), COLLECTIONS.read_text()
     java, servers = cells_of(text), cells_of(text, "System")
     return {
         "ratios": ([*ratios_of(java), *ratios_of(servers)], OF_LIBRARIES.ratios),
@@ -288,14 +312,17 @@ def fits_of(text: str) -> dict[str, tuple[list[Error], ModelError]]:
         "times of servers": (times_of(servers), OF_SYSTEM_CALLS.times),
         "speedups of Java": (speedups_of(java), OF_LIBRARIES.speedups),
         "speedups of servers": (speedups_of(servers), OF_SYSTEM_CALLS.speedups),
+        "young collections": (collections_of(collections, YOUNG), MODEL_ERRORS[YOUNG]),
+        "full collections": (collections_of(collections, FULL), MODEL_ERRORS[FULL]),
+        "concurrent cycles": (collections_of(collections, CYCLE), MODEL_ERRORS[CYCLE]),
     }
 
 
-def rows_of(text: str) -> list[Row]:
+def rows_of() -> list[Row]:
     """Return all lines of the table."""
-    servers = {cell.application for cell in cells_of(text, "System")}
+    servers = {cell.application for cell in cells_of(DOCUMENT.read_text(), "System")}
     found = []
-    for name, (errors, _) in fits_of(text).items():
+    for name, (errors, _) in fits_of().items():
         for what in ("an application", "a system", "one of each"):
             tried = left_out(errors, folds_of(errors, what))
             if name != "ratios":
@@ -313,11 +340,10 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.parse_args()
-    text = DOCUMENT.read_text()
     levels = " | ".join(f"{100 * level:.0f} %" for level in LEVELS)
     print(f"{'':20} | left out       | values | {levels} | x / ÷ | right, open, wrong")
     missed = 0
-    for row in rows_of(text):
+    for row in rows_of():
         width = math.exp(np.median([one.model.half_width(one.error.log_ratio, 0.95) for one in row.tried]))
         is_ratio = row.of.startswith("ratios")
         verdicts = ", ".join(map(str, row.verdicts)) if is_ratio else ""
@@ -329,7 +355,7 @@ def main() -> int:
     print(
         f"\ngoal for ratios: {GOAL[0]:.0f} to {GOAL[1]:.0f} % of intervals of 95 %, within {ERRORS:.0f} errors"
     )
-    for name, (errors, used) in fits_of(text).items():
+    for name, (errors, used) in fits_of().items():
         bare = [Tried(one, ModelError(0.0, 0.0, used.applications)) for one in errors]
         found = fitted(errors)
         print(

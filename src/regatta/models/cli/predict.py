@@ -29,6 +29,8 @@ from regatta.models.cli.named_vectors import (
     named_systems,
     show_notes,
 )
+from regatta.models.cli.trace_heap import Bytes
+from regatta.models.cli.whole_parts import WholeParts
 
 if TYPE_CHECKING:
     from regatta.models.predict.forecast import Forecast
@@ -137,6 +139,36 @@ class _Predict(click.Command):
     metavar="RATIO",
     help="With --replace: the user time is this multiple of the kernel time before, instead of the measured one.",
 )
+@click.option(
+    "--collections",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Heap vector of APP: add the collections of each system's collector in its heap. Needs costs of collectors.",
+)
+@click.option(
+    "--heap",
+    type=Bytes(1, 1 << 50),
+    metavar="SIZE",
+    help="With --collections: size of the heap, such as 128m. [default: that of each system]",
+)
+@click.option(
+    "--files",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Trace of the files of APP: add its waits for the disk. Needs --memory and costs of disks.",
+)
+@click.option(
+    "--memory",
+    type=Bytes(1, 1 << 50),
+    metavar="SIZE",
+    help="With --files: memory of the program and its page cache, such as 64m.",
+)
+@click.option(
+    "--costs",
+    multiple=True,
+    metavar="EXPERIMENT",
+    help="With --collections or --files: experiment with the costs. Repeatable. [default: those of the systems]",
+)
 @summary_option
 @primitives_option
 @click.option(
@@ -175,6 +207,11 @@ def predict(
     score: str,
     own_code: str,
     user_over_kernel: float | None,
+    collections: Path | None,
+    heap: int | None,
+    files: Path | None,
+    memory: int | None,
+    costs: Sequence[str],
     summary: str,
     primitives: str,
     level: float | None,
@@ -186,7 +223,8 @@ def predict(
 ) -> int:
     """Predict the time of applications on systems, from how often they use each primitive and its cost there.
 
-    APP is the file of an application vector, or a name in configs/applications. With weights, all APPs form one mix.
+    APP is the file of an application vector, or a name in configs/applications. With weights, all APPs form one mix. Several
+    shares in per cent give as many mixes: `apache-static apache-cgi=5,15,30`.
 
     With COMMAND, any program is predicted: it is traced, and the primitives that it uses are measured in the places after --on.
     Earlier traces and measurements are used again.
@@ -221,9 +259,11 @@ def predict(
         sources.refuse("--user-over-kernel", "a number from 0 to 1000", f"{user_over_kernel:g}")
     if user_over_kernel is not None and not replacements:
         sources.refuse("--user-over-kernel", "--replace OLD=NEW, whose speedup it is for", "none", "add it")
+    parts = WholeParts(collections, heap, files, memory, costs)
+    parts.check(sources.refuse)
     if ingest:
-        _check_ingest(changes, sources)
-    costs, counts = _changes(changes, sources)
+        _check_ingest(changes, parts, sources)
+    changed_costs, changed_counts = _changes(changes, sources)
     searched = tuple(
         path for name in measured if (path := sources.experiment(name, "--measured")) is not None
     )
@@ -244,8 +284,8 @@ def predict(
         (*named_systems(systems, sources), *more),
         searched,
         benchmark,
-        costs,
-        counts,
+        changed_costs,
+        changed_counts,
         tuple(_replaced(replacements, asked, sources)),
         optimise,
         level,
@@ -256,6 +296,7 @@ def predict(
     )
     sources.check()
     with incomplete_vectors():
+        request = parts.in_request(request, sources)
         found = forecast_of(_with_the_replaced(request))
     show_notes(sources, (one.application for one in found.applications))
     for one in found.applications:
@@ -292,8 +333,12 @@ def _check_benchmark(
     sources.refuse("--benchmark", "one application or mix, and no --replace", got, fix)
 
 
-def _check_ingest(changes: Sequence[str], sources: Sources) -> None:
-    """Refuse to ingest with changed costs or counts: the points replace earlier predictions and do not show the changes."""
+def _check_ingest(changes: Sequence[str], parts: WholeParts, sources: Sources) -> None:
+    """Refuse to ingest other costs, counts or parts: the points replace earlier predictions and do not show the changes."""
+    if parts.wanted:
+        got = "--collections" if parts.collections else "--files"
+        fix = "remove one of them; `--html` and `--json` show these parts"
+        sources.refuse("--ingest", "predictions without parts of other models", got, fix)
     if changes:
         got = " ".join(f"--what-if {text}" for text in changes)
         fix = "remove one of them; `--html` and `--json` show the effect of a change"

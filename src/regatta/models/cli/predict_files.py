@@ -14,6 +14,7 @@ from regatta.cli.store import database_progress
 from regatta.cli.tables import plain_console, show
 from regatta.host.errors import SpecError
 from regatta.host.printable import printable
+from regatta.models.cli.named_vectors import incomplete_vectors
 from regatta.store.folder import find_folder
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ def predict_files(
     from regatta.models.vectors.primitives import find_primitives, read_primitives
     from regatta.spec.home import known_home
 
-    traces = _traces(applications)
+    with incomplete_vectors():
+        traces = _traces(applications)
     table = read_primitives(find_primitives(primitives, known_home()))
     folder = find_folder(experiment, results)
     with database_progress() as progress:

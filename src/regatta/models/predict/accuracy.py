@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from regatta.models.predict.forecast import Beyond, PairForecast, Verdict
-from regatta.models.predict.model_error import ModelError
 from regatta.models.predict.prediction import uses
 from regatta.models.vectors.costs import arguments_of, evaluate, parts_of_count
 from regatta.models.vectors.measured import PROCESSOR_SHARE
+from regatta.models.vectors.model_error import ModelError
 from regatta.models.vectors.sums import ratio, uncertain
 from regatta.models.vectors.values import ApplicationVector, PrimitiveCost, SystemVector, TableCost, Value
 

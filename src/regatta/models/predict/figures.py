@@ -277,9 +277,15 @@ _SPEED_UP_LOOKS = {
 
 
 def speed_up_group(speed_ups: Iterable[SpeedUp]) -> Group:
-    """Draw one row per system: r, r' and the measured speed-up."""
+    """Draw one row per system, and for each of several mixes: r, r' and the measured speed-up."""
+    speed_ups = list(speed_ups)
+    several = len({one.before for one in speed_ups}) > 1
     rows = [
-        _Row(one.system, one.best, (one.kernel, one.with_user, one.own_user, one.measured))
+        _Row(
+            f"{one.system}, {one.before}" if several else one.system,
+            one.best,
+            (one.kernel, one.with_user, one.own_user, one.measured),
+        )
         for one in speed_ups
     ]
     return _ratios("Speedup by system", "speedup", rows, _SPEED_UP_LOOKS)

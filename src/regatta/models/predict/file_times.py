@@ -135,6 +135,34 @@ def counts_vector(name: str, counts: CacheCounts, known: Sequence[str]) -> Appli
     return ApplicationVector(name, "run", found)
 
 
+def simulated(operations: Operations, memory_bytes: int | None) -> CacheCounts:
+    """Return what a program's operations do to an empty page cache of a limited size (None: no limit)."""
+    told = operations.facts.read_ahead_kib
+    ahead = told if told >= 0 else DEFAULT_READ_AHEAD_KIB
+    settings = CacheSettings(None, read_ahead_pages=ahead * 1024 // PAGE_BYTES)
+    return simulate_within(operations, memory_bytes, settings)
+
+
+def waits_of(counts: CacheCounts, system: SystemVector) -> Sum:
+    """Return the time that a program waits for the disk, in ns: its misses, minus the same reads of cached pages.
+
+    Args:
+        counts: of the simulated cache.
+        system: with the costs of the primitives of files on the disk.
+
+    Raises:
+        SpecError: a cost is missing.
+    """
+    missing = [name for name in (*NEEDED, "file_read") if name not in system.primitives]
+    if missing:
+        fix = "measure lm/lat_uncached and lm/lat_file_io there"
+        raise SpecError.of(system.name, f"costs of {', '.join(missing)}", "none", fix)
+    pages = counts.read_misses + counts.read_ahead_used
+    cached = (Count("file_read", Value.exact(float(pages)), {"bytes": float(PAGE_BYTES)}),)
+    misses = counts_vector("misses", counts, NEEDED)
+    return total(misses, system).minus(total(replace(misses, name="cached", counts=cached), system))
+
+
 def _each(pages: int, times: int) -> float:
     return PAGE_BYTES * pages / times if times else 0.0
 
@@ -272,11 +300,7 @@ class _Program:
         if system is None or missing:
             fix = "measure lm/lat_uncached there in the same experiment"
             raise SpecError.of(f"{host}: {place.disk}", f"costs of {', '.join(missing)}", "none", fix)
-        told = self.operations.facts.read_ahead_kib
-        ahead = told if told >= 0 else DEFAULT_READ_AHEAD_KIB
-        settings = CacheSettings(None, read_ahead_pages=ahead * 1024 // PAGE_BYTES)
-        limit = None if place.memory_mib is None else place.memory_mib * _MIB
-        counts = simulate_within(self.operations, limit, settings)
+        counts = simulated(self.operations, None if place.memory_mib is None else place.memory_mib * _MIB)
         # A primitive that has no cost on one disk would count as free there.
         everywhere = set.intersection(
             *(set(one.primitives) for at, one in self.costs.items() if at[0] == host)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regatta.models.predict.model_error import OF_SYSTEM_CALLS, ModelErrors
-from regatta.models.vectors.values import ApplicationVector, Measured, Prediction, Value
+from regatta.models.vectors.values import WHOLE, ApplicationVector, Measured, Prediction, Value
 
 #: of two systems whose measured times differ: ordered right or wrong by the prediction, or not distinguished by it (open);
 #: `same`: no significant difference; `unknown`: significance unknown; "" without both measurements
@@ -62,6 +62,17 @@ class SystemForecast:
     warning: str = ""
     #: costs that are used outside of their measured range
     beyond: tuple[Beyond, ...] = ()
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """Return the parts that other models predict as a whole, in ns."""
+        rows = self.prediction.contributions
+        return {row.primitive: row.time.value for row in rows if row.unit == WHOLE}
+
+    @property
+    def in_primitives(self) -> float:
+        """Return the time of the primitives, in ns, without those parts."""
+        return self.prediction.time.value - math.fsum(self.parts.values())
 
     @property
     def own_code(self) -> float:

@@ -222,15 +222,17 @@ class MeasuredExperiment:
     def _other_machine(self, system: SystemVector) -> str:
         """Return why a vector that names one of the hosts belongs to another machine; "" without evidence."""
         host = system.provenance.get("host", "")
-        ours = self._fingerprints.get(host, "").split("; ")
-        theirs = system.provenance.get("fingerprint", "").split("; ")
-        here, there = (
-            "; ".join(sorted({*one} - {*other})) for one, other in ((ours, theirs), (theirs, ours))
-        )
-        if not (ours[0] and theirs[0] and (here or there)):
-            return ""
-        facts = f"{here or 'fewer facts'}, not {there or 'only these'}"
-        return f"{host} of {self.name} is not the machine of the vector: {facts}"
+        facts = machine_difference(self._fingerprints.get(host, ""), system.provenance.get("fingerprint", ""))
+        return f"{host} of {self.name} is not the machine of the vector: {facts}" if facts else ""
+
+
+def machine_difference(ours: str, theirs: str) -> str:
+    """Return what differs between the fingerprints of two machines; "" if nothing does, or one of them is unknown."""
+    parts = [text.split("; ") for text in (ours, theirs)]
+    here, there = ("; ".join(sorted({*one} - {*other})) for one, other in (parts, parts[::-1]))
+    if not (ours and theirs and (here or there)):
+        return ""
+    return f"{here or 'fewer facts'}, not {there or 'only these'}"
 
 
 def in_ns(cell: CellAnswer) -> Value:

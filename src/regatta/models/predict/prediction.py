@@ -30,6 +30,7 @@ from regatta.models.vectors.costs import (
 )
 from regatta.models.vectors.sums import NS, Sum, positive, spread
 from regatta.models.vectors.values import (
+    WHOLE,
     ApplicationVector,
     Contribution,
     Count,
@@ -126,6 +127,9 @@ def total_of(found: Sequence[Use], application: str, system: str, part: Part = "
     for use in found:
         if use.counts_nothing or use.primitive is None:
             continue
+        if part != "time" and use.primitive.unit == WHOLE:
+            # Elapsed time in which the application does not work.
+            continue
         name, share = use.count.primitive, use.primitive.user_share
         whose = ("user_share", system, name)
         cost, count = use.cost, use.count.count
@@ -198,7 +202,7 @@ def _contribution(use: Use, application: str, system: str, whole: float) -> Cont
     else:
         cost = combined(use.coefficients, use.weights, use.factor)
         time = positive(total_of([use], application, system).interval())
-        user = time.value * primitive.user_share.value
+        user = 0.0 if primitive.unit == WHOLE else time.value * primitive.user_share.value
     share = 0.0 if time.value == 0.0 else time.value / whole if whole else math.nan
     what = (count.primitive, primitive.unit if primitive is not None else "", _shown_arguments(count))
     return Contribution(*what, cost, count.count, time, share, user, count.stands_for, count.rule)

@@ -32,8 +32,8 @@ from regatta.models.predict.model_error import (
     ModelErrors,
     errors_of,
     time_with_model_error,
-    with_model_error,
 )
+from regatta.models.predict.parts import without_parts
 from regatta.models.predict.prediction import check_units, predict
 from regatta.models.predict.ranking import Compared, Comparison, Ranking, compared, predicted_ratio, rank
 from regatta.models.predict.times import (
@@ -48,6 +48,7 @@ from regatta.models.predict.times import (
     with_own_code,
 )
 from regatta.models.predict.words import sentences_of, warnings_of
+from regatta.models.vectors.model_error import with_model_error
 from regatta.models.vectors.sources import SystemSource
 from regatta.models.vectors.sums import at_level, positive
 from regatta.models.vectors.values import ApplicationVector, Measured, SystemVector, Value
@@ -55,7 +56,7 @@ from regatta.models.vectors.values import ApplicationVector, Measured, SystemVec
 #: compared quantities, the most important first
 LEVELS = ("elapsed", "kernel", "user")
 #: names of the configuration of an unmodified machine
-_BARE = ("", "none", "native")
+BARE = ("", "none", "native")
 
 
 @dataclass(frozen=True)
@@ -119,10 +120,17 @@ class Request:
     user_over_kernel: float | None = None
     #: further systems on which applications may have been traced
     known: tuple[SystemVector, ...] = ()
+    #: whether another heap or memory is asked for than that of the systems, in which nothing was measured
+    elsewhere: bool = False
 
     @property
     def hypothetical(self) -> bool:
-        """Return whether any cost or count is changed, so that no measurement is comparable."""
+        """Return whether any cost, count, heap or memory is changed, so that no measurement is comparable."""
+        return self.is_changed or self.elsewhere
+
+    @property
+    def is_changed(self) -> bool:
+        """Return whether any cost or count is changed."""
         return bool(self.changes or self.count_changes)
 
 
@@ -214,7 +222,8 @@ class _Forecaster:
         traced_on = {name: traced or vector for name, vector in before.items()}
         ranking = rank(application, list(systems.values()), what, traced_on)
         errors = errors_of(application, systems.values())
-        traced_ns = quantity(application, traced, what).value if traced else math.nan
+        # How far apart two systems are does not depend on collections or disks.
+        traced_ns = quantity(without_parts(application), traced, what).value if traced else math.nan
         rows = tuple(
             self._system(application, systems[name], traced_on, cells[name], errors, traced_ns)
             for name in ranking.systems
@@ -225,7 +234,7 @@ class _Forecaster:
             name: what_if.effect(
                 asked.vector, vector, self.request.changes, traced_on, self.request.count_changes
             )
-            for name, vector in (before.items() if self.request.hypothetical else ())
+            for name, vector in (before.items() if self.request.is_changed else ())
         }
         return ApplicationForecast(
             application,
@@ -278,7 +287,7 @@ class _Forecaster:
     def _traced_among(application: ApplicationVector, systems: Sequence[SystemVector]) -> SystemVector | None:
         told = application.provenance
         key = "fingerprint" if told.get("fingerprint") else "host"
-        configurations = {told["configuration"]} if told.get("configuration") else {*_BARE}
+        configurations = {told["configuration"]} if told.get("configuration") else {*BARE}
         found = [
             one
             for one in systems
@@ -312,15 +321,17 @@ class _Forecaster:
         traced_ns: float,
     ) -> SystemForecast:
         prediction = predict(application, system)
+        what: Quantity = "time" if application.user_time is None else "elapsed"
         elapsed = user = prediction.time
         if application.user_time is None:
             user = prediction.user
         else:
-            elapsed = positive(quantity(application, system, "elapsed", traced_on).interval())
+            elapsed = positive(quantity(application, system, what, traced_on).interval())
             own = own_user_time(application, system, traced_on)
             user = positive(own.plus(quantity(application, system, "user")).interval())
+        distant_ns = quantity(without_parts(application), system, what, traced_on).value
         elapsed, kernel, user = (
-            time_with_model_error(part, errors, self.level, elapsed.value, traced_ns)
+            time_with_model_error(part, errors, self.level, distant_ns, traced_ns)
             for part in (elapsed, prediction.kernel, user)
         )
         measured = None

@@ -179,7 +179,7 @@ def shares_table(applications: Sequence[ApplicationForecast]) -> Table:
         def text(one: ApplicationForecast) -> str:
             system = next((each for each in one.systems if each.system == name), None)
             known = system is not None and system.elapsed.value > 0.0
-            return show_share(system.prediction.time.value / system.elapsed.value) if system and known else ""
+            return show_share(system.in_primitives / system.elapsed.value) if system and known else ""
 
         return Column(name, text, numeric=True)
 

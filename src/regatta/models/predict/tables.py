@@ -31,7 +31,7 @@ from regatta.models.predict.forecast import (
     SystemForecast,
 )
 from regatta.models.predict.words import estimate_of, replacements
-from regatta.models.vectors.values import Contribution, Count, Value
+from regatta.models.vectors.values import WHOLE, Contribution, Count, Value
 
 #: the unit of work of servers
 REQUEST = "request"
@@ -145,12 +145,13 @@ def ranking_table(one: ApplicationForecast) -> Table:
     )
     parts = ("predicted kernel", "predicted user") if in_kernel else ("in primitives", "own code")
 
-    def kernel_of(system: SystemForecast) -> Value:
-        return system.kernel if in_kernel else system.prediction.time
+    def first(system: SystemForecast) -> float:
+        return system.kernel.value if in_kernel else system.in_primitives
 
     def kernel_ends(system: SystemForecast) -> str:
         compared = system.measured is not None and what == "kernel"
-        return show_ends(kernel_of(system), scale.show) if compared else ""
+        kernel = system.kernel if in_kernel else system.prediction.time
+        return show_ends(kernel, scale.show) if compared else ""
 
     def explained(system: SystemForecast) -> str:
         return show_share(system.explained) if system.measured is not None and in_kernel else ""
@@ -158,12 +159,19 @@ def ranking_table(one: ApplicationForecast) -> Table:
     def measured(system: SystemForecast) -> Value | None:
         return None if system.measured is None else measured_of(system, what)
 
+    def rest(system: SystemForecast) -> float:
+        return system.elapsed.value - first(system) - math.fsum(system.parts.values())
+
+    def part_of(name: str) -> Column[SystemForecast]:
+        return Column(name, lambda system: scale.show(system.parts.get(name, math.nan)), True)
+
     columns: list[Column[SystemForecast]] = [
         Column("system", lambda system: system.system),
         *interval_columns(f"predicted {ranked}", "CI", lambda one: predicted_of(one, ranked), scale.show),
-        Column(parts[0], lambda system: scale.show(kernel_of(system).value), True),
+        Column(parts[0], lambda system: scale.show(first(system)), True),
         Column(KERNEL_CI, kernel_ends, True),
-        Column(parts[1], lambda system: scale.show(system.elapsed.value - kernel_of(system).value), True),
+        Column(parts[1], lambda system: scale.show(rest(system)), True),
+        *map(part_of, dict.fromkeys(name for system in one.systems for name in system.parts)),
         *interval_columns(f"measured {what}", MEASURED_CI, measured, scale.show),
         ratio_column(f"predicted / measured {what}", lambda system: system.ratios.get(what)),
         Column(EXPLAINED, explained, True),
@@ -242,7 +250,7 @@ def _cost_text(row: Contribution, scale: Scale) -> str:
         return ABSENT
     value = row.cost.value * scale.factor
     text = f"{value:.3g}" if value and abs(value) < 0.1 else significant(value, 4)
-    return text if row.unit in ("", "operation") else f"{text} / {row.unit}"
+    return text if row.unit in ("", "operation", WHOLE) else f"{text} / {row.unit}"
 
 
 def calls_text(row: Contribution | Count) -> str:

@@ -162,7 +162,7 @@ def _system_share(one: ApplicationForecast) -> list[str]:
     traced = next((system for system in one.systems if system.system == one.traced_on), None)
     if traced is None or not traced.elapsed.value > 0:
         return [text]
-    predicted = 100 * traced.prediction.time.value / traced.elapsed.value
+    predicted = 100 * traced.in_primitives / traced.elapsed.value
     return [f"{text}, predicted {show_brief(predicted, 3)} % on {traced.system}"]
 
 
@@ -202,8 +202,9 @@ def _speed_up(one: SpeedUp) -> str:
 
 
 def replacements(one: SpeedUp) -> str:
-    """Return `old → new` for each replaced application."""
-    return ", ".join(f"{old} → {new}" for old, new in one.replaced)
+    """Return `old → new` for each replaced application, and the mix in which it is replaced."""
+    where = "" if one.before in dict(one.replaced) else f" in {one.before}"
+    return ", ".join(f"{old} → {new}" for old, new in one.replaced) + where
 
 
 # Warnings
@@ -226,6 +227,8 @@ def _warnings(one: ApplicationForecast) -> Iterator[str]:
         where = f"{name} on {system.system}"
         if system.prediction.missing:
             yield f"{where}: no prediction (no cost of {', '.join(system.prediction.missing)})"
+        elif math.isnan(system.prediction.time.value):
+            yield f"{where}: no prediction ({system.prediction.time.reason})"
         if system.warning:
             yield f"{where}: {system.warning}"
         elif system.explained > MUCH:

@@ -17,6 +17,8 @@ from regatta.stats.estimate import Interval
 TimeUnit = Literal["ns", "us", "ms", "s"]
 #: one count of a primitive: an operation, or a unit of a bandwidth converted to a cost
 PrimitiveUnit = Literal["operation", "byte", "object", "page", "MiB"]
+#: the unit of a part that another model predicts as a whole, once per unit of the application's work; never in a file
+WHOLE: Literal["whole"] = "whole"
 #: beyond the measured range of a table or of pieces: the nearest value, or the line through the last two points
 Outside = Literal["hold", "extend"]
 
@@ -102,7 +104,7 @@ Cost = ConstantCost | LinearCost | TableCost | PiecewiseCost
 class PrimitiveCost:
     """The cost of one primitive on a system."""
 
-    unit: PrimitiveUnit
+    unit: PrimitiveUnit | Literal["whole"]
     cost: Cost
     #: part of the cost in user mode, 0 to 1; the rest is in the kernel. NaN: unknown, so the parts of its time are unknown
     user_share: Value = field(default_factory=lambda: Value.exact(0.0))
