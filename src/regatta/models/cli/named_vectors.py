@@ -18,10 +18,16 @@ if TYPE_CHECKING:
 
 
 def named_applications(given: Sequence[str], sources: Sources) -> list[RequestedApplication]:
-    """Return each application, or one mix of all if they have weights."""
+    """Return each application; one mix of all if they have weights; a mix for each share of one in another.
+
+    `apache-static apache-cgi=5,15,30` are three mixes.
+    """
     from regatta.models.predict.mixing import mixed
     from regatta.models.predict.predictions import RequestedApplication
 
+    shares = [text for text in given if _shares(text)]
+    if shares:
+        return _in_shares(given, shares, sources)
     parts: list[tuple[ApplicationVector, float]] = []
     weighted = 0
     for text in given:
@@ -45,6 +51,33 @@ def named_applications(given: Sequence[str], sources: Sources) -> list[Requested
         return [RequestedApplication(mixed(mix_name(parts), parts), tuple(parts))]
     except RegattaError as error:
         sources.problems += error.problems
+        return []
+
+
+def _in_shares(given: Sequence[str], shares: Sequence[str], sources: Sources) -> list[RequestedApplication]:
+    others = [text for text in given if text not in shares]
+    name = shares[0].partition("=")[0]
+    if len(shares) > 1 or len(others) != 1 or _weight(others[0])[1] is not None:
+        expected = "one other application without a weight, which has the rest"
+        sources.refuse("APP", expected, " ".join(given), f"APP {name}=5,15,30")
+        return []
+    found = []
+    for share in _shares(shares[0]):
+        if not 0.0 < share < 100.0:
+            sources.refuse("APP", "shares in per cent, above 0 and below 100", shares[0])
+            break
+        found += named_applications([f"{others[0]}={100.0 - share!r}", f"{name}={share!r}"], sources)
+    return found
+
+
+def _shares(text: str) -> list[float]:
+    """Return the numbers of `apache-cgi=5,15,30`; none of a name or a single weight."""
+    name, _, numbers = text.rpartition("=")
+    if not name or "," not in numbers:
+        return []
+    try:
+        return [float(number) for number in numbers.split(",")]
+    except ValueError:
         return []
 
 
