@@ -86,6 +86,8 @@ ELSEWHERE = {
     "./regatta predict apache-static --on hbench-os": "after hbench-os: unit/models/cli/test_predict_command.py",
     './regatta predict --on "local one-processor" -- sort docs/spec.md': "minutes: test_predicted_commands.py",
     './regatta predict --on "temurin-21" "temurin-25 g1" -- java -jar app.jar': "a jar of the reader: test_predicted_commands.py",
+    "./regatta predict h2.yml --on hbench-java --collections h2.json --costs hbench-jgc --heap 128m": "an hour: test_gc_predictions.py",
+    "./regatta predict tar.yml --on hbench-os --files tar.files --memory 64m --costs file-system": "after hbench-os: test_file_predictions.py",
     "./regatta history results/demo other/demo": "a second experiment: unit/answers/history/test_history.py",
     "./regatta gate bench/gate.yml --baseline main": "a project of the reader: test_gate.py",
     "./regatta gate example/bench/gate.yml --baseline HEAD~1": "exit code 4, if the machine is quiet: test_gate.py",

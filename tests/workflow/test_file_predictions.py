@@ -14,8 +14,16 @@ import pytest
 
 from helpers.experiments.experiment_parts import HOME, measured, regatta
 from regatta.host.measure.cgroup import open_accounting
-from regatta.models.vectors.files import read_vector
-from regatta.models.vectors.values import LinearCost, SystemVector
+from regatta.models.vectors.files import read_vector, write_vector
+from regatta.models.vectors.values import (
+    ApplicationVector,
+    ConstantCost,
+    Count,
+    LinearCost,
+    PrimitiveCost,
+    SystemVector,
+    Value,
+)
 
 PROGRAMS = HOME / "benchmarks/files/programs.py"
 MIB = 24
@@ -95,32 +103,44 @@ def predicted(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def test_each_time_is_the_measured_one_and_what_other_misses_cost(folder: Path) -> None:
-    document: dict[str, Any] = json.loads(predicted(folder, "--json").stdout)
+@pytest.fixture(scope="module")
+def system(folder: Path) -> SystemVector:
+    """The costs of the disk without a limit of memory."""
     done = regatta("vector", "system", "file-system", "--primitives", "files", cwd=folder)
     assert done.returncode == 0, done.stderr
-    system = read_vector(folder / "results/file-system/vectors/files/local.yml")
-    assert isinstance(system, SystemVector)
+    found = read_vector(folder / "results/file-system/vectors/files/local.yml")
+    assert isinstance(found, SystemVector)
+    return found
 
-    def cost(primitive: str, count: float, size: float = 0.0) -> float:
-        found = system.primitives[primitive].cost
-        one = (
-            found.fixed.value + found.per.value * size if isinstance(found, LinearCost) else found.cost.value
-        )
-        return count * one
+
+def cost(system: SystemVector, primitive: str, count: float, size: float = 0.0) -> float:
+    found = system.primitives[primitive].cost
+    one = found.fixed.value + found.per.value * size if isinstance(found, LinearCost) else found.cost.value
+    return count * one
+
+
+def of_disk(system: SystemVector, counts: dict[str, int]) -> float:
+    """The time in ns that the disk takes for these counts."""
+    reads = counts["waits"] + counts["background_windows"]
+    writes = counts["writing_syncs"] + math.ceil(counts["pressed"] / 1024)
+    written = 4096 * (counts["synced"] + counts["pressed"])
+    fetched = counts["read_misses"] + counts["map_misses"] + counts["write_misses"] + counts["read_ahead"]
+    return (
+        cost(system, "disk_read", reads, 4096 * counts["waited_pages"] / reads)
+        + cost(system, "disk_ahead", 4096 * (fetched - counts["waited_pages"]))
+        + (cost(system, "disk_write", writes, written / writes) if writes else 0.0)
+    )
+
+
+def test_each_time_is_the_measured_one_and_what_other_misses_cost(folder: Path, system: SystemVector) -> None:
+    document: dict[str, Any] = json.loads(predicted(folder, "--json").stdout)
 
     def misses(counts: dict[str, int]) -> float:
-        reads = counts["waits"] + counts["background_windows"]
-        writes = counts["writing_syncs"] + math.ceil(counts["pressed"] / 1024)
-        written = 4096 * (counts["synced"] + counts["pressed"])
-        fetched = counts["read_misses"] + counts["map_misses"] + counts["write_misses"] + counts["read_ahead"]
         return (
-            cost("disk_read", reads, 4096 * counts["waited_pages"] / reads)
-            + cost("disk_ahead", 4096 * (fetched - counts["waited_pages"]))
-            + (cost("disk_write", writes, written / writes) if writes else 0.0)
-            + cost("file_read", max(0, counts["read_hits"] - counts["read_ahead_used"]), 4096)
-            + cost("create", counts["creates"])
-            + cost("unlink", counts["unlinks"])
+            of_disk(system, counts)
+            + cost(system, "file_read", max(0, counts["read_hits"] - counts["read_ahead_used"]), 4096)
+            + cost(system, "create", counts["creates"])
+            + cost(system, "unlink", counts["unlinks"])
         )
 
     times = {(one["benchmark"], one["disk"], one["memory_mib"]): one for one in document["times"]}
@@ -138,6 +158,57 @@ def test_each_time_is_the_measured_one_and_what_other_misses_cost(folder: Path) 
     assert tar[1]["read_misses"] > 1.5 * tar[0]["read_misses"]
     assert tar[0]["evictions"] == 0 < tar[1]["evictions"]
     assert {one["verdict"] for one in document["orders"]} <= {"right", "wrong", "open", "same"}
+
+
+def test_waits_for_the_disk_are_a_part_of_a_predicted_time(folder: Path, system: SystemVector) -> None:
+    """A program that copies files: its own code and system calls here, and the waits with less memory than its files have."""
+    own = ApplicationVector("tar", "run", (Count("a", Value.exact(1000.0)),), user_time=Value.exact(20e6))
+    write_vector(own, folder / "tar.yml")
+    here = {key: system.provenance[key] for key in ("host", "configuration", "fingerprint")}
+    calls = {"a": PrimitiveCost("operation", ConstantCost(Value.exact(1e4)))}
+    write_vector(SystemVector("here", "us", calls, provenance=here), folder / "here.yml")
+    words = (
+        "predict",
+        "tar.yml",
+        "--on",
+        "here.yml",
+        "--json",
+        "--files",
+        "tar.files",
+        "--costs",
+        "file-system",
+    )
+    done = regatta(*words, "--memory", f"{LIMIT_MIB}m", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout)["applications"][0]["systems"]
+    times = json.loads(predicted(folder, "--json").stdout)["times"]
+    (counts,) = (
+        one["counts"] for one in times if (one["benchmark"], one["memory_mib"]) == ("files/tar", LIMIT_MIB)
+    )
+    cached = cost(system, "file_read", counts["read_misses"] + counts["read_ahead_used"], 4096)
+    waits = max(of_disk(system, counts) - cached, 0.0)
+    rows = {row["primitive"]: row["time"]["value"] for row in found["prediction"]["contributions"]}
+    assert rows == {"a": pytest.approx(1e10), "waits for the disk": pytest.approx(waits)}
+    assert found["elapsed"]["value"] == pytest.approx(1e10 + 20e6 + waits)
+    assert found["kernel"]["value"] == pytest.approx(1e10)
+    assert found["user"]["value"] == pytest.approx(20e6)
+    assert found["provenance"]["waits for the disk"] in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--memory", "64m", "--costs", "nothing"), "nothing"),
+        (("--memory", "64m"), "--costs"),
+        (("--costs", "file-system"), "--memory"),
+    ],
+)
+def test_waits_without_what_they_need_are_refused(folder: Path, options: tuple[str, ...], named: str) -> None:
+    done = regatta(
+        "predict", "apache-static", "--on", "xeon-vm", "--files", "tar.files", *options, cwd=folder
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert named in done.stderr
 
 
 def test_each_disk_has_the_costs_of_its_files(folder: Path) -> None:

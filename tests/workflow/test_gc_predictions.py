@@ -11,6 +11,16 @@ from typing import Any
 import pytest
 
 from helpers.experiments.experiment_parts import measured, regatta
+from regatta.answers.spine.facts import fingerprint_of, read_facts
+from regatta.models.vectors.files import write_vector
+from regatta.models.vectors.values import (
+    ApplicationVector,
+    ConstantCost,
+    Count,
+    PrimitiveCost,
+    SystemVector,
+    Value,
+)
 
 pytestmark = pytest.mark.skipif(
     shutil.which("mvn") is None or shutil.which("javac") is None,
@@ -109,6 +119,86 @@ def test_epsilon_has_no_collections_and_a_reason(folder: Path) -> None:
     answer = predicted(folder, "--collector", "epsilon", "--heap", "64m")
     assert [row["predicted"]["point"] for row in answer["comparisons"][0]["rows"]] == [0]
     assert answer["notes"]
+
+
+@pytest.fixture(scope="module")
+def vectors(folder: Path) -> Path:
+    """Where `app.yml` is the vector of the application, and `jvm.yml` that of the JVM on which it ran with 32 MiB."""
+    facts = read_facts(folder / "results" / NAME)
+    ((host, known),) = facts.hosts.items()
+    provenance = {"host": host, "fingerprint": fingerprint_of(known)}
+    counts = (Count("a", Value.exact(1000.0)),)
+    own, pauses = Value.exact(20e6), Value.exact(1e6)
+    app = ApplicationVector("db", "iteration", counts, 0.95, own, benchmark="vm/db", pause_time=pauses)
+    write_vector(app, folder / "app.yml")
+    told = {
+        "runtime": "temurin-21",
+        "heap": "32MiB",
+        "configuration": f"temurin-21 serial {'+'.join(MODIFIERS)}",
+    }
+    cost = PrimitiveCost("operation", ConstantCost(Value.exact(1e3)), Value.exact(1.0))
+    write_vector(SystemVector("jvm", "ns", {"a": cost}, provenance=provenance | told), folder / "jvm.yml")
+    return folder
+
+
+def whole(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return regatta("predict", "app.yml", "--on", "jvm.yml", "--json", *options, cwd=folder)
+
+
+def test_collections_are_a_part_of_a_predicted_time(vectors: Path) -> None:
+    young = []
+    for heap in ((), ("--heap", "64m")):
+        done = whole(vectors, "--collections", "db.json", "--costs", NAME, *heap)
+        assert done.returncode == 0, done.stderr
+        (system,) = json.loads(done.stdout)["applications"][0]["systems"]
+        rows = {row["primitive"]: row["time"]["value"] for row in system["prediction"]["contributions"]}
+        if rows["collections"] is None:
+            # Costs that were measured on a busy machine may give no time.
+            assert system["elapsed"]["value"] is None
+        else:
+            assert system["elapsed"]["value"] == pytest.approx(20e6 - 1e6 + rows["collections"])
+        told = system["provenance"]["collections"]
+        assert told in done.stderr
+        young.append(float(told.partition(" young")[0]) if " young" in told else 0.0)
+    assert young[1] <= young[0]
+    assert young[0] > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--collections", "db.json"), "--costs"),
+        (("--collections", "app.yml", "--costs", NAME), "app.yml"),
+        (("--collections", "db.json", "--costs", "nothing"), "nothing"),
+        (("--collections", "db.json", "--costs", NAME, "--heap", "4m"), "MiB"),
+    ],
+)
+def test_collections_without_what_they_need_are_refused(
+    vectors: Path, options: tuple[str, ...], named: str
+) -> None:
+    done = whole(vectors, *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert named in done.stderr
+
+
+def test_costs_of_another_machine_or_collector_are_refused(vectors: Path) -> None:
+    jvm = (vectors / "jvm.yml").read_text()
+    for old, new in (("temurin-21 serial", "temurin-21 parallel"), ("cpus ", "cpus 9")):
+        assert old in jvm
+        (vectors / "other.yml").write_text(jvm.replace(old, new))
+        done = regatta(
+            "predict",
+            "app.yml",
+            "--on",
+            "other.yml",
+            "--collections",
+            "db.json",
+            "--costs",
+            NAME,
+            cwd=vectors,
+        )
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "jvm" in done.stderr
 
 
 @pytest.mark.parametrize(

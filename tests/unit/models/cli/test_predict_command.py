@@ -299,6 +299,38 @@ def test_a_wrong_change_of_a_count_is_refused(home: Path, change: str, golden: G
     golden("count changed twice", problems[0])
 
 
+def test_figure_6_2_of_the_thesis_is_one_command(home: Path, tmp_path: Path) -> None:
+    asked = ("predict", "apache-static", "apache-cgi=5,15,30", "--replace", "apache-cgi=apache-fastcgi")
+    page = tmp_path / "page.html"
+    done = regatta(
+        home, *asked, "--on", "sun-400", "--user-over-kernel", "0.11", "--json", "--html", str(page)
+    )
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)["speed_ups"]
+    assert [one["kernel"]["value"] for one in found] == pytest.approx([1.623, 2.751, 4.202], rel=1e-3)
+    assert found[-1]["with_user"]["value"] == pytest.approx(3.190, rel=1e-3)
+    assert len({one["before"] for one in found}) == 3
+    # Each mix is a row of the figure, and a sentence.
+    text = page.read_text(encoding="utf-8")
+    assert all(text.count(one["before"]) > 1 for one in found)
+
+
+@pytest.mark.parametrize(
+    ("case", "applications"),
+    [
+        ("two lists", ["apache-static=1,2", "apache-cgi=5,15"]),
+        ("no rest", ["apache-cgi=5,15"]),
+        ("a weighted rest", ["apache-static=2", "apache-cgi=5,15"]),
+        ("no percentage", ["apache-static", "apache-cgi=5,100"]),
+    ],
+)
+def test_shares_need_another_application_that_has_the_rest(
+    home: Path, case: str, applications: list[str], golden: Golden
+) -> None:
+    (problem,) = refused(regatta(home, "predict", *applications, "--on", "sun-400"))
+    golden(f"shares, {case}", problem)
+
+
 def test_a_count_that_only_one_application_has_changes_that_one(home: Path) -> None:
     call = ("predict", "apache-static", "apache-cgi", "--on", "sun-400", "--json")
     change = ("--what-if", "count:simple_process=0.5x")

@@ -16,9 +16,10 @@ from helpers.synthetic_journal import native, record, write_facts, write_journal
 from helpers.vector_examples import application_of, constant, count_of, system_of
 from regatta.models.predict.accuracy import accuracy_of, accuracy_of_score, score_ratio
 from regatta.models.predict.forecast import PairForecast, Verdict
-from regatta.models.predict.model_error import OF_SYSTEM_CALLS, with_model_error
+from regatta.models.predict.model_error import OF_SYSTEM_CALLS
 from regatta.models.predict.times import brings_user_time, with_own_code
 from regatta.models.vectors.files import write_vector
+from regatta.models.vectors.model_error import with_model_error
 from regatta.models.vectors.values import TableCost, Value
 
 
