@@ -261,6 +261,9 @@ def predict(
         sources.refuse("--user-over-kernel", "--replace OLD=NEW, whose speedup it is for", "none", "add it")
     parts = WholeParts(collections, heap, files, memory, costs)
     parts.check(sources.refuse)
+    if command and parts.wanted:
+        option = "--collections" if collections else "--files"
+        sources.refuse(option, "an application vector", "a command", "predict the vector of the command")
     if ingest:
         _check_ingest(changes, parts, sources)
     changed_costs, changed_counts = _changes(changes, sources)

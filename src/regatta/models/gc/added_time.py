@@ -51,8 +51,8 @@ def added_time(
     """Predict what a collector adds to the elapsed time of an application in a heap.
 
     Serial, Parallel and G1 stop the application. Z and Shenandoah work in t = max(1, processors // 4) threads next to its `threads`.
-    If processors are shared equally, a cycle with the processor time C delays it by C (threads + t - processors) / (t processors),
-    or not at all. The interval contains every overlap, from none of the cycles' work to its fair part of all processors.
+    If processors are shared equally, a cycle with the processor time C delays it by C (threads + t - processors) / (t processors), at
+    least 0, and at most C / processors. The interval contains every overlap, from no delay to C / processors.
 
     Args:
         vector: what the application has in its heap. Iterations do not begin with a forced collection.
@@ -103,7 +103,7 @@ def _of_cycles(
     work = _with_own_error(cpu, CYCLE, level)
     own = max(1, processors // 4)
     part = max(0.0, threads + own - processors) / (own * processors)
-    # With all processors at work, a thread more or less changes nothing: the work is shared among them.
+    # All processors share the work if the application alone can use them all.
     part = min(part, 1.0 / processors)
     delayed = Value(work.value * part, 0.0, work.high / processors)
     overlap = "on a free processor" if part == 0.0 else "that shares the processors"

@@ -39,3 +39,15 @@ def test_what_cannot_be_added_is_refused(
     words = [str(home / word) if (home / word).exists() and "." in word else word for word in options]
     problems = refused(regatta(home, "predict", "apache-static", "--on", "served", *words))
     golden(f"refused, {case}", "\n".join(one.replace(str(home), "HOME") for one in problems))
+
+
+@pytest.mark.parametrize(
+    "options", [("--collections", "made.json"), ("--files", "empty.files", "--memory", "64m")]
+)
+def test_a_command_is_not_traced_for_parts_that_it_cannot_have(
+    home: Path, options: tuple[str, ...], golden: Golden
+) -> None:
+    done = regatta(home, "predict", "--on", "local", *options, "--", "true")
+    (problem,) = refused(done)
+    golden(f"a command with {options[0]}", problem)
+    assert done.stdout == ""
